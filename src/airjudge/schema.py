@@ -1,0 +1,180 @@
+"""The records that all layers share: frozen, and strict about fields that are ours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+Status = Literal["scored", "undefined", "failed"]
+StatementMaker = Literal["given", "sentences"]
+ReasonsPolicy = Literal["none", "misses", "all"]
+
+
+class Record(BaseModel):
+    """A frozen record of ours; an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Statement(Record):
+    """One claim of a reference, the unit that a judge rules on."""
+
+    id: str
+    text: str
+
+
+class Sample(Record):
+    """One question with its reference and what the retriever brought back.
+
+    `statements` are those the data set carries, None if it carries none; `group` is the unit
+    of independence for intervals; `metadata` keeps the columns that we do not know.
+    """
+
+    id: str
+    user_input: str
+    reference: str
+    retrieved_contexts: tuple[str, ...]
+    statements: tuple[Statement, ...] | None = None
+    group: str | None = None
+    metadata: Mapping[str, JsonValue] = {}
+
+
+class Verdict(Record):
+    """What one judge ruled on one statement.
+
+    `probability` is that of `attributed` being true, in [0, 1], conditional on the schema;
+    None where the method's reply gives none. `attributed` is None only if the question failed.
+    """
+
+    id: str
+    text: str
+    attributed: bool | None
+    probability: float | None = None
+    reason: str | None = None
+
+
+class SampleError(Record):
+    """Why a sample has no score: a kind for machines, a message for people."""
+
+    kind: str
+    message: str
+
+
+class ScoredSample(Record):
+    """One sample after judging; one line of `samples.jsonl`.
+
+    `score` is recall in [0, 1], None unless `status` is `scored`. A failed sample keeps the
+    verdicts that it has.
+    """
+
+    id: str
+    score: float | None
+    status: Status
+    error: SampleError | None = None
+    statements: tuple[Verdict, ...] = ()
+    group: str | None = None
+
+
+class Usage(Record):
+    """Token and request counts of one or more requests, as the server reported them."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Add counts field by field."""
+        return Usage(
+            requests=self.requests + other.requests,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+        )
+
+
+class Signature(Record):
+    """What makes two scores comparable: everything that can change a verdict but the data."""
+
+    judge: str
+    weights: str
+    method: str
+    prompt: str
+    statements: StatementMaker
+    decoding: str
+    enforcement: str
+    server: str
+    airjudge: str
+
+    def __str__(self) -> str:
+        """Give all parts in one line, in a fixed order."""
+        return (
+            f"{self.judge}@{self.weights} {self.method}#{self.prompt} statements={self.statements} "
+            f"{self.decoding} enforced={self.enforcement} {self.server} airjudge-{self.airjudge}"
+        )
+
+
+class Summary(Record):
+    """Many samples in a few numbers; `mean` and its interval are over scored samples.
+
+    `ci95` is a bootstrap interval over groups. `bounds` are what `mean` would be if every
+    statement without verdict were missed, and if every one were attributed. Undefined is None.
+    """
+
+    n: int
+    n_scored: int
+    n_undefined: int
+    n_failed: int
+    mean: float | None
+    ci95: tuple[float, float] | None
+    micro_mean: float | None
+    micro_ci95: tuple[float, float] | None
+    bounds: tuple[float, float] | None
+    n_statements: int
+    n_empty_contexts: int
+    failures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySchema:
+    """A JSON schema with a name; there are few, and none depends on a sample."""
+
+    name: str
+    json_schema: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request to a judge: a chat, the schema of its reply and the reply's length limit."""
+
+    messages: tuple[Message, ...]
+    schema: ReplySchema
+    max_tokens: int
+    top_logprobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAlternatives:
+    """One generated token and the most probable ones in its place, as (bytes, logprob)."""
+
+    token: bytes
+    alternatives: tuple[tuple[bytes, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a backend brought back: raw text, why it ended, its tokens, its cost."""
+
+    text: str
+    finish_reason: str
+    tokens: tuple[TokenAlternatives, ...]
+    usage: Usage
