@@ -65,7 +65,7 @@ class ScoredSample(Record):
     """One sample after judging; one line of `samples.jsonl`.
 
     `score` is recall in [0, 1], None unless `status` is `scored`. A failed sample keeps the
-    verdicts that it has.
+    verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for.
     """
 
     id: str
@@ -74,6 +74,7 @@ class ScoredSample(Record):
     error: SampleError | None = None
     statements: tuple[Verdict, ...] = ()
     group: str | None = None
+    empty_contexts: bool = False
 
 
 class Usage(Record):

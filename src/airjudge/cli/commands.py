@@ -1,0 +1,72 @@
+"""The commands, and what becomes of an error: a line, a next step, an exit code, no traceback.
+
+Exit codes: 0 done; 1 a gate failed; 2 usage or input; 3 server or incomplete run; 130 interrupted.
+"""
+
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from airjudge.cli import models
+from airjudge.cli.demo import demo
+from airjudge.cli.score import score
+from airjudge.cli.serve import serve
+from airjudge.errors import AirjudgeError, EvaluationError, InputError, ProfileError
+from airjudge.version import __version__
+
+app = typer.Typer(
+    name="airjudge",
+    help="Context recall by a judge that never leaves your box.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.add_typer(models.app, name="models")
+app.command()(serve)
+app.command()(score)
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; the entry point of the `airjudge` command."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Run a command and turn what went wrong into an exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except AirjudgeError as error:
+        return _tell(error)
+    except click.exceptions.Abort:
+        return 130
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        return 3
+    return code if isinstance(code, int) else 0
+
+
+def _tell(error: AirjudgeError) -> int:
+    """Print an error and its next step on stderr, and give its exit code."""
+    print(f"error: {error}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {error.hint}", file=sys.stderr)
+    return 2 if isinstance(error, InputError | ProfileError | EvaluationError) else 3

@@ -1,0 +1,111 @@
+"""`airjudge score`: a data set in, a run folder and its summary out."""
+
+import asyncio
+import json
+import os
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class _Method(StrEnum):
+    pointwise = "pointwise"
+    ragas = "ragas"
+
+
+class _Maker(StrEnum):
+    given = "given"
+    sentences = "sentences"
+
+
+class _Reasons(StrEnum):
+    none = "none"
+    misses = "misses"
+    all = "all"
+
+
+class _Empty(StrEnum):
+    zero = "zero"
+    error = "error"
+
+
+def score(
+    data: Annotated[Path, typer.Argument(help="A JSONL file: user_input, reference, retrieved_contexts.")],
+    out: Annotated[Path, typer.Option(help="Folder for samples.jsonl and run.json.")],
+    *,
+    judge: Annotated[str | None, typer.Option(help="Judge profile to use; see: airjudge models list.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="A vLLM server that runs already.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model to ask there.")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Send data to an address outside this network.")
+    ] = False,
+    method: Annotated[_Method, typer.Option(help="One question a statement, or the seed's single call.")] = (
+        _Method.pointwise
+    ),
+    statements: Annotated[
+        _Maker, typer.Option(help="Those of the sample where it has any, or the reference's sentences.")
+    ] = _Maker.given,
+    reasons: Annotated[_Reasons, typer.Option(help="Which verdicts to explain.")] = _Reasons.none,
+    empty_contexts: Annotated[
+        _Empty, typer.Option(help="An empty retrieval recalled nothing, or is an error.")
+    ] = _Empty.zero,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Requests in flight.")] = 16,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for one request.")] = 300.0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Score each sample of a data set by a local judge.
+
+    Without --base-url: a server that `airjudge serve` runs for the judge, else one started for this run.
+    """
+    from airjudge.cli.render import print_summary, stages, summary_object
+    from airjudge.judge import Judge, JudgeSettings
+    from airjudge.metrics import ContextRecall
+    from airjudge.run import RunSettings, check_paths, score_dataset
+
+    _check_options(judge, base_url, model=model, api_key_env=api_key_env, allow_remote=allow_remote)
+    check_paths(data, out, overwrite=overwrite)
+    asked = JudgeSettings(method=method.value, concurrency=concurrency, timeout_s=timeout)
+    settings = RunSettings(zero_if_empty=empty_contexts is _Empty.zero, overwrite=overwrite, limit=limit)
+    with ExitStack() as stack:
+        told = stack.enter_context(stages())
+        if base_url is None:
+            found = stack.enter_context(Judge.find(judge, settings=asked, on_progress=told))
+        else:
+            key = _key(api_key_env)
+            found = Judge.connect(base_url, model, api_key=key, allow_remote=allow_remote, settings=asked)
+        metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
+        told(f"scoring {data.name}", 0, 0)
+        header = asyncio.run(score_dataset(data, metric, out, settings=settings, on_progress=told))
+    if as_json:
+        print(json.dumps(summary_object(header)))
+    else:
+        print_summary(header, out)
+
+
+def _check_options(
+    judge: str | None, base_url: str | None, *, model: str | None, api_key_env: str | None, allow_remote: bool
+) -> None:
+    """Refuse options that contradict each other."""
+    if base_url is not None and judge is not None:
+        msg = "--judge starts or finds a server here, --base-url names one: give one of them"
+        raise typer.BadParameter(msg)
+    if base_url is None and (model or api_key_env or allow_remote):
+        msg = "--model, --api-key-env and --allow-remote need --base-url"
+        raise typer.BadParameter(msg)
+
+
+def _key(variable: str | None) -> str | None:
+    """The API key in an environment variable; keys on a command line would show in process lists."""
+    if variable is None:
+        return None
+    key = os.environ.get(variable)
+    if not key:
+        msg = f"the environment variable {variable} is not set"
+        raise typer.BadParameter(msg, param_hint="--api-key-env")
+    return key

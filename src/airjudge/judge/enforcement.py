@@ -1,0 +1,93 @@
+"""The proof, before a run, that a server constrains decoding by our schemas."""
+
+import re
+
+from airjudge import decoding, prompts
+from airjudge.backends.http import HttpFault
+from airjudge.backends.vllm import VllmBackend
+from airjudge.errors import EnforcementMissing, JudgeNotServed, JudgeTooOld
+from airjudge.schema import Completion, Question, Record
+
+OLDEST_VERSION = (0, 11)
+"""The first vLLM with `--structured-outputs-config`; older engines could die of our probe."""
+
+
+class ServerFacts(Record):
+    """What a server showed of itself: nothing here is taken on trust but the version.
+
+    `enforcement` is "outlines" if it refused the probe by that name, else "other"; "unknown" where a
+    proxy hides the version, and with it whether the probe is safe.
+    """
+
+    model: str
+    max_model_len: int | None
+    version: str | None
+    enforcement: str
+
+
+async def prove(backend: VllmBackend, method: str) -> ServerFacts:
+    """Check version, model and enforcement, then warm up each schema of a method, one by one.
+
+    A backend without a model name takes the only model that the server serves.
+
+    Raises:
+        JudgeError: If the server cannot be used; the error's kind and hint say why and what to do.
+    """
+    version = await backend.version()
+    _check_version(version)
+    served = await backend.served_models()
+    backend.model = _chosen(backend.model, sorted(served))
+    enforcement = await _enforcement(backend) if version else "unknown"
+    await _check_canary(backend)
+    for question in prompts.warm_up(method):
+        decoding.check_reply(question.schema, await _first_use(backend, question))
+    return ServerFacts(
+        model=backend.model, max_model_len=served[backend.model], version=version, enforcement=enforcement
+    )
+
+
+def _check_version(version: str | None) -> None:
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version or "")[:2])
+    if numbers and numbers < OLDEST_VERSION:
+        oldest = ".".join(map(str, OLDEST_VERSION))
+        msg = f"the server runs vLLM {version}; enforcement is only trusted from {oldest} on"
+        raise JudgeTooOld(msg, f"Upgrade vLLM to {oldest} or newer, or start a judge here: airjudge serve")
+
+
+def _chosen(model: str | None, served: list[str]) -> str:
+    """The model to ask: the named one, or the only one."""
+    names = ", ".join(served) or "none"
+    if model is None:
+        if len(served) == 1:
+            return served[0]
+        msg = f"the server serves several models or none: {names}"
+        raise JudgeNotServed(msg, "Name one of them with --model.")
+    if model not in served:
+        msg = f"the server does not serve {model!r}; it serves: {names}"
+        raise JudgeNotServed(msg, "Name a served model with --model.")
+    return model
+
+
+async def _enforcement(backend: VllmBackend) -> str:
+    """Which backend constrains decoding, as far as the probe can tell."""
+    refusal = await backend.refusal_of_json_object()
+    return "outlines" if refusal is not None and "outlines" in refusal.lower() else "other"
+
+
+async def _check_canary(backend: VllmBackend) -> None:
+    """Refuse a server that lets through what the canary's schema forbids."""
+    completion = await _first_use(backend, prompts.canary())
+    if not decoding.matches(decoding.CANARY, completion.text):
+        msg = (
+            f"the server ignores the reply schema: asked under a schema that allows only "
+            f'"canary", it replied {completion.text[:60]!r}'
+        )
+        raise EnforcementMissing(msg)
+
+
+async def _first_use(backend: VllmBackend, question: Question) -> Completion:
+    try:
+        return await backend.warm_up(question)
+    except HttpFault as fault:
+        msg = f"the server refuses a request with response_format json_schema: {fault}"
+        raise EnforcementMissing(msg) from fault

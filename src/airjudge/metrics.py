@@ -1,0 +1,206 @@
+"""The objects that a user builds: context recall of one sample or of many."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from airjudge import scoring
+from airjudge.errors import EmptyContexts, EvaluationError
+from airjudge.judge import Judge, Outcome
+from airjudge.schema import (
+    ReasonsPolicy,
+    Record,
+    Sample,
+    SampleError,
+    ScoredSample,
+    Signature,
+    Statement,
+    StatementMaker,
+    Status,
+    Verdict,
+)
+from airjudge.statements import split_statements
+
+
+class RecallResult(Record):
+    """The recall of one sample, with all that it stands on.
+
+    `value` is in [0, 1]; None if the reference has no statement, or with `error` set.
+    """
+
+    value: float | None
+    statements: tuple[Verdict, ...]
+    signature: Signature
+    error: SampleError | None = None
+
+
+class ContextRecall:
+    """Context recall: the share of a reference's statements that the retrieved contexts support.
+
+    Source:
+        The definition of ragas' metric of the same name, with statements made before the judge sees
+        them, one enforced verdict each.
+    """
+
+    def __init__(self, judge: Judge, *, statements: StatementMaker = "given", reasons: ReasonsPolicy = "none") -> None:
+        """Score by a judge.
+
+        Args:
+            judge: Rules on the statements.
+            statements: Where they come from: `given` takes those of the sample and splits the
+                reference of a sample without any; `sentences` always splits.
+            reasons: Which verdicts are explained: none, the misses, or all.
+        """
+        self.judge, self.statements, self.reasons = judge, statements, reasons
+
+    def score(self, *, user_input: str, retrieved_contexts: Sequence[str], reference: str) -> RecallResult:
+        """Score one sample; `ascore` for use inside an event loop.
+
+        Raises:
+            ValueError: If a field is empty or blank, or the contexts are not a list of strings.
+            EvaluationError: If a statement could not be judged.
+            JudgeError: If the judge cannot be used.
+            RuntimeError: If called inside a running event loop.
+        """
+        return asyncio.run(
+            self.ascore(user_input=user_input, retrieved_contexts=retrieved_contexts, reference=reference)
+        )
+
+    async def ascore(self, *, user_input: str, retrieved_contexts: Sequence[str], reference: str) -> RecallResult:
+        """Score one sample, as `score` does."""
+        sample = checked_sample(user_input, reference, retrieved_contexts)
+        async with self.judge:
+            statements, outcomes = await self._ruled(sample)
+            for outcome in outcomes:
+                if isinstance(outcome, EvaluationError):
+                    raise outcome
+            return self._result(record(sample, statements, outcomes))
+
+    def batch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
+        """Score many samples, in order; one that fails carries its `error` and does not stop the others.
+
+        Args:
+            samples: Mappings with user_input, retrieved_contexts and reference.
+
+        Raises:
+            ValueError: If a sample is malformed; its place in the batch is named, and nothing was asked.
+            JudgeError: If the judge cannot be used.
+            RuntimeError: If called inside a running event loop.
+        """
+        return asyncio.run(self.abatch_score(samples))
+
+    async def abatch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
+        """Score many samples, as `batch_score` does."""
+        checked = [_checked_mapping(index, fields) for index, fields in enumerate(samples)]
+        if not checked:
+            return []
+        return [self._result(scored) for scored in await self.score_samples(checked)]
+
+    async def score_samples(self, samples: Sequence[Sample]) -> list[ScoredSample]:
+        """Records of samples, in order; as many samples are open as requests may be in flight."""
+        places = asyncio.Semaphore(self.judge.settings.concurrency)
+
+        async def one(sample: Sample) -> ScoredSample:
+            async with places:
+                return await self.score_sample(sample)
+
+        async with self.judge:
+            return await asyncio.gather(*(one(sample) for sample in samples))
+
+    async def score_sample(self, sample: Sample, *, zero_if_empty: bool = True) -> ScoredSample:
+        """Score one sample of a data set; whatever concerns only this sample becomes its record.
+
+        The judge must be open. A sample of which a statement failed is `failed` with the kind of the
+        first failure and keeps its other verdicts. Without any context that is not blank every
+        statement is missed, and the judge is not asked.
+        """
+        if not any(text.strip() for text in sample.retrieved_contexts):
+            return self._without_contexts(sample, zero_if_empty=zero_if_empty)
+        statements, outcomes = await self._ruled(sample)
+        return record(sample, statements, outcomes)
+
+    async def _ruled(self, sample: Sample) -> tuple[tuple[Statement, ...], list[Outcome]]:
+        statements = split_statements(sample, self.statements)
+        return statements, await self.judge.rule(sample, statements, reasons=self.reasons)
+
+    def _without_contexts(self, sample: Sample, *, zero_if_empty: bool) -> ScoredSample:
+        statements = split_statements(sample, self.statements)
+        outcomes: list[Outcome] = [
+            Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts()
+            for one in statements
+        ]
+        return record(sample, statements, outcomes).model_copy(update={"empty_contexts": True})
+
+    def _result(self, scored: ScoredSample) -> RecallResult:
+        return RecallResult(
+            value=scored.score,
+            statements=scored.statements,
+            signature=self.judge.signature(self.statements),
+            error=scored.error,
+        )
+
+
+def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[Outcome]) -> ScoredSample:
+    """The record of a sample from what became of its statements, in their order."""
+    failures = [outcome for outcome in outcomes if isinstance(outcome, EvaluationError)]
+    verdicts = tuple(
+        outcome if isinstance(outcome, Verdict) else Verdict(id=one.id, text=one.text, attributed=None)
+        for one, outcome in zip(statements, outcomes, strict=True)
+    )
+    if failures:
+        return ScoredSample(
+            id=sample.id,
+            score=None,
+            status="failed",
+            error=SampleError(kind=failures[0].kind, message=str(failures[0])),
+            statements=verdicts,
+            group=sample.group,
+        )
+    score = scoring.context_recall(verdicts)
+    status: Status = "undefined" if score is None else "scored"
+    return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=sample.group)
+
+
+def checked_sample(user_input: object, reference: object, retrieved_contexts: object) -> Sample:
+    """A sample from what a caller passed, checked in the seed's order.
+
+    Raises:
+        ValueError: If a field is empty or blank, or the contexts are not strings in a list.
+    """
+    question = _text("user_input", user_input)
+    answer = _text("reference", reference)
+    return Sample(id="1", user_input=question, reference=answer, retrieved_contexts=_contexts(retrieved_contexts))
+
+
+def _text(field: str, value: object) -> str:
+    if not isinstance(value, str):
+        msg = f"{field} must be a string: got {type(value).__name__}"
+        raise ValueError(msg)  # noqa: TRY004 -- as the seed, for every unusable field
+    if not value.strip():
+        msg = f"{field} cannot be empty"
+        raise ValueError(msg)
+    return value
+
+
+def _contexts(value: object) -> tuple[str, ...]:
+    """Contexts as strings; a lone string would be taken apart into characters, so it is refused."""
+    if not isinstance(value, list | tuple):
+        msg = f"retrieved_contexts must be a list of strings: got {type(value).__name__}"
+        raise ValueError(msg)  # noqa: TRY004 -- as above
+    if not all(isinstance(text, str) for text in value):
+        msg = "retrieved_contexts must hold nothing but strings"
+        raise ValueError(msg)
+    if not any(text.strip() for text in value):
+        msg = "retrieved_contexts cannot be empty"
+        raise ValueError(msg)
+    return tuple(value)
+
+
+def _checked_mapping(index: int, fields: Mapping[str, object]) -> Sample:
+    try:
+        return checked_sample(fields["user_input"], fields["reference"], fields["retrieved_contexts"])
+    except KeyError as error:
+        msg = f"sample {index} of the batch has no {error}"
+        raise ValueError(msg) from error
+    except ValueError as error:
+        msg = f"sample {index} of the batch: {error}"
+        raise ValueError(msg) from error

@@ -1,0 +1,1 @@
+"""Tests mirror the package; `tests.stub` is a stub judge."""
