@@ -32,7 +32,7 @@ NOT_FOR_CPU = {
     "triton": "compiles for GPUs",
     "opencv-python-headless": "reads images and video",
 }
-UNWANTED = {name: PHONES_HOME for name in ("fastapi-cloud-cli", "rignore", "sentry-sdk")}
+UNWANTED = dict.fromkeys(("fastapi-cloud-cli", "rignore", "sentry-sdk"), PHONES_HOME)
 
 
 class Wheel(TypedDict):
@@ -69,7 +69,9 @@ LOCKS = (
         ("pyproject.toml", "--extra", "cpu", "--group", "build", "--group", "beside-cpu-torch"),
         excludes=NOT_FOR_CPU | UNWANTED,
     ),
-    Lock("dev.lock", "what the tests and the linters need beside cpu.lock or gpu.lock", ("--group", "dev"), ("cpu.lock",)),
+    Lock(
+        "dev.lock", "what the tests and the linters need beside cpu.lock or gpu.lock", ("--group", "dev"), ("cpu.lock",)
+    ),
     Lock(
         "gpu.lock",
         "airjudge and a judge on an NVIDIA GPU",

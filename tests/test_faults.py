@@ -1,6 +1,5 @@
 """What a judge's server can do wrong, before a run and in it: typed errors, and the others go on."""
 
-import asyncio
 import itertools
 import json
 import socket
@@ -15,6 +14,7 @@ from airjudge.backends import vllm
 from airjudge.errors import (
     AirjudgeError,
     EnforcementMissing,
+    JudgeError,
     JudgeForeign,
     JudgeNotServed,
     JudgeTooOld,
@@ -152,17 +152,23 @@ async def test_a_web_page_instead_of_an_api_is_told_apart(stub: Stub, path: str)
         await enter(connected(stub))
 
 
-@pytest.mark.parametrize("action", [faults_of.close_before_reply(), faults_of.close_in_reply()])
-@pytest.mark.parametrize("path", ["/version", "/v1/models", "/chat/completions"])
-async def test_a_connection_that_always_breaks_is_a_typed_error(
+@pytest.mark.parametrize("action", [faults_of.close_before_reply(), faults_of.close_in_reply(), faults_of.respond(503)])
+@pytest.mark.parametrize("path", ["/v1/models", "/chat/completions"])
+async def test_a_server_that_fails_at_the_start_is_not_accused_of_missing_enforcement(
     stub: Stub, path: str, action: faults_of.Action
 ) -> None:
     stub.faults.append(Fault(action, when=faults_of.on_path(path)))
-    with pytest.raises(AirjudgeError) as caught:
+    with pytest.raises(JudgeError) as caught:
         await enter(connected(stub))
-        assert path == "/version"  # a server may hide its version: then it is not needed
-        raise JudgeForeign("")
-    assert not isinstance(caught.value, EnforcementMissing)
+    assert not isinstance(caught.value, EnforcementMissing | SchemaNotCompiled)
+
+
+async def test_a_proxy_that_hides_the_version_is_not_probed_but_has_to_pass_the_canary(stub: Stub) -> None:
+    stub.faults.append(Fault(faults_of.respond(404), when=faults_of.on_path("/version")))
+    judge = connected(stub)
+    await enter(judge)
+    assert judge.signature("given").enforcement == "unknown"
+    assert [one.schema_name for one in stub.chats] == ["canary", "verdict"]
 
 
 async def test_a_schema_that_does_not_compile_is_not_asked_for_again(stub: Stub) -> None:
@@ -205,9 +211,8 @@ async def test_a_base_url_may_have_v1_a_slash_and_a_path_before(prefix: str, end
 # In a run
 
 
-async def test_a_passing_fault_is_tried_again_until_it_has_passed(
-    stub: Stub, tmp_path: Path, quick_retries: None
-) -> None:
+@pytest.mark.usefixtures("quick_retries")
+async def test_a_passing_fault_is_tried_again_until_it_has_passed(stub: Stub, tmp_path: Path) -> None:
     stub.faults.append(Fault(faults_of.respond(500), when=IN_MIDDLE, times=3))
     assert kinds(await score_rows(stub, THREE, tmp_path)) == {"North": None, "Middle": None, "South": None}
     assert len(stub.bodies("harbour Middle")) == 4
@@ -229,7 +234,8 @@ async def test_a_lasting_500_on_a_warm_schema_is_tried_at_least_four_times_with_
     assert "HTTP 500" in records[1].error.message
 
 
-async def test_retry_after_is_waited_for(stub: Stub, tmp_path: Path, quick_retries: None) -> None:
+@pytest.mark.usefixtures("quick_retries")
+async def test_retry_after_is_waited_for(stub: Stub, tmp_path: Path) -> None:
     busy = faults_of.respond(503, headers={"Retry-After": "1"})
     stub.faults.append(Fault(busy, when=IN_MIDDLE, times=1))
     assert set(kinds(await score_rows(stub, THREE, tmp_path)).values()) == {None}
@@ -237,35 +243,35 @@ async def test_retry_after_is_waited_for(stub: Stub, tmp_path: Path, quick_retri
     assert second.arrived_at - first.arrived_at >= 0.99
 
 
+@pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_a_gateway_that_is_busy_for_a_moment_costs_no_sample(
-    stub: Stub, tmp_path: Path, quick_retries: None, status: int
-) -> None:
+async def test_a_gateway_that_is_busy_for_a_moment_costs_no_sample(stub: Stub, tmp_path: Path, status: int) -> None:
     stub.faults.append(Fault(faults_of.respond(status, "busy"), when=IN_MIDDLE, times=2))
     assert set(kinds(await score_rows(stub, THREE, tmp_path)).values()) == {None}
 
 
+@pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize("action", [faults_of.close_before_reply(), faults_of.close_in_reply()])
 async def test_a_connection_that_breaks_once_costs_no_sample(
-    stub: Stub, tmp_path: Path, quick_retries: None, action: faults_of.Action
+    stub: Stub, tmp_path: Path, action: faults_of.Action
 ) -> None:
     stub.faults.append(Fault(action, when=IN_MIDDLE, times=1))
     assert set(kinds(await score_rows(stub, THREE, tmp_path)).values()) == {None}
     assert len(stub.bodies("harbour Middle")) == 2
 
 
+@pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize("action", [faults_of.close_before_reply(), faults_of.close_in_reply()])
 async def test_a_connection_that_breaks_each_time_costs_that_sample_alone(
-    stub: Stub, tmp_path: Path, quick_retries: None, action: faults_of.Action
+    stub: Stub, tmp_path: Path, action: faults_of.Action
 ) -> None:
     stub.faults.append(Fault(action, when=IN_MIDDLE))
     records = await score_rows(stub, THREE, tmp_path)
     assert kinds(records) == {"North": None, "Middle": RequestFailed.kind, "South": None}
 
 
-async def test_a_web_page_in_the_middle_of_a_run_costs_that_sample_alone(
-    stub: Stub, tmp_path: Path, quick_retries: None
-) -> None:
+@pytest.mark.usefixtures("quick_retries")
+async def test_a_web_page_in_the_middle_of_a_run_costs_that_sample_alone(stub: Stub, tmp_path: Path) -> None:
     stub.faults.append(Fault(faults_of.html(), when=IN_MIDDLE))
     records = await score_rows(stub, THREE, tmp_path)
     assert kinds(records) == {"North": None, "Middle": RequestFailed.kind, "South": None}
@@ -335,66 +341,12 @@ async def test_a_server_that_stops_enforcing_stops_the_run(stub: Stub, tmp_path:
         await score_rows(stub, THREE, tmp_path)
 
 
-async def test_one_reply_outside_the_automaton_costs_its_sample_and_a_second_canary(
-    stub: Stub, tmp_path: Path
-) -> None:
+async def test_one_reply_outside_the_automaton_costs_its_sample_and_a_second_canary(stub: Stub, tmp_path: Path) -> None:
     stub.faults.append(Fault(faults_of.say("I think so."), when=IN_MIDDLE))
     assert kinds(await score_rows(stub, THREE, tmp_path)) == {"North": None, "Middle": "reply_refused", "South": None}
     names = [one.schema_name for one in stub.chats]
     assert names.count("canary") == 2
     assert len(stub.bodies("harbour Middle")) == 1
-
-
-# Concurrency
-
-
-@pytest.mark.parametrize("limit", [1, 2])
-async def test_no_more_requests_are_open_than_the_limit_allows(stub: Stub, tmp_path: Path, limit: int) -> None:
-    stub.config.latency_s = 0.02
-    rows = [row(f"N{n}", 2) for n in range(20)]
-    records = await score_rows(stub, rows, tmp_path, settings=JudgeSettings(concurrency=limit))
-    assert set(kinds(records).values()) == {None}
-    assert stub.peak_in_flight == limit
-
-
-async def test_the_limit_holds_while_replies_are_refused_and_the_canary_is_asked_again(
-    stub: Stub, tmp_path: Path
-) -> None:
-    stub.config.latency_s = 0.02
-    stub.faults.append(Fault(faults_of.say("Sure."), when=faults_of.mentions("harbour N1")))
-    rows = [row(f"N{n}", 2) for n in range(20)]
-    await score_rows(stub, rows, tmp_path, settings=JudgeSettings(concurrency=2))
-    assert stub.peak_in_flight == 2
-
-
-async def test_requests_are_open_together_up_to_the_limit(stub: Stub, tmp_path: Path) -> None:
-    stub.config.latency_s = 0.3
-    rows = [row(f"N{n}") for n in range(40)]
-    await score_rows(stub, rows, tmp_path, settings=JudgeSettings(concurrency=16))
-    assert stub.peak_in_flight == 16
-
-
-async def test_the_first_statement_of_a_sample_goes_alone_and_the_others_together(
-    stub: Stub, tmp_path: Path
-) -> None:
-    stub.config.latency_s = 0.1
-    await score_rows(stub, [row("North", 6)], tmp_path)
-    lead, *followers = (one for one in stub.chats if "harbour North" in one.text)
-    assert lead.left_at is not None
-    assert all(one.arrived_at >= lead.left_at for one in followers)
-    assert [one.in_flight for one in followers] == [1, 2, 3, 4, 5]
-
-
-async def test_a_cancelled_run_leaves_no_request_open(stub: Stub, tmp_path: Path) -> None:
-    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("harbour")))
-    task = asyncio.create_task(score_rows(stub, THREE, tmp_path))
-    while not stub.bodies("harbour"):
-        await asyncio.sleep(0.02)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.sleep(0.5)
-    assert all(one.left_at is not None for one in stub.requests)
 
 
 def test_a_python_caller_gets_the_typed_error_of_one_sample(stub: Stub) -> None:

@@ -50,9 +50,7 @@ def chat_body(text: str, schema: Mapping[str, object] | None = None, **fields: o
     return body
 
 
-async def exchange(
-    stub: Stub, path: str, body: object = None, *, key: str | None = "stub-key"
-) -> tuple[int, Any]:
+async def exchange(stub: Stub, path: str, body: object = None, *, key: str | None = "stub-key") -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     method = "GET" if body is None else "POST"
     root = stub.base_url.removesuffix("/v1")
@@ -141,9 +139,7 @@ async def test_logprobs_are_those_of_the_masked_distribution(stub: Stub) -> None
 async def test_a_label_may_be_spread_over_two_token_ids(stub: Stub) -> None:
     stub.config.probability, stub.config.twin_share = lambda _: 0.7, 0.25
     choice = await ask(stub, "Judge.", VERDICT, logprobs=True, top_logprobs=20)
-    top = [
-        (one["token"], math.exp(one["logprob"])) for one in choice["logprobs"]["content"][0]["top_logprobs"]
-    ]
+    top = [(one["token"], math.exp(one["logprob"])) for one in choice["logprobs"]["content"][0]["top_logprobs"]]
     assert content(choice) == "1"
     assert len(top) == 20
     # .7 is split into .525 and .175, .3 into .225 and .075.
@@ -265,9 +261,7 @@ async def test_a_client_that_gives_up_is_no_longer_in_flight() -> None:
 
 
 async def test_faults_hit_only_the_requests_that_they_name() -> None:
-    broken = Fault(
-        faults_of.respond(503, headers={"Retry-After": "1"}), when=faults_of.mentions("second"), times=1
-    )
+    broken = Fault(faults_of.respond(503, headers={"Retry-After": "1"}), when=faults_of.mentions("second"), times=1)
     with Stub(None, broken) as stub:
         statuses = []
         for text in ("first", "second", "second"):
@@ -279,9 +273,7 @@ async def test_faults_hit_only_the_requests_that_they_name() -> None:
 async def test_a_fault_can_let_requests_pass_first() -> None:
     later = Fault(faults_of.respond(500), when=faults_of.schema_named("wanted"), after=1, times=2)
     with Stub(None, later) as stub:
-        statuses = [
-            (await exchange(stub, "/v1/chat/completions", chat_body("a", VERDICT)))[0] for _ in range(4)
-        ]
+        statuses = [(await exchange(stub, "/v1/chat/completions", chat_body("a", VERDICT)))[0] for _ in range(4)]
         assert statuses == [200, 500, 500, 200]
 
 

@@ -14,14 +14,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 import numpy as np
-from figures import table
-from variants import QUESTIONS, VARIANTS, Sample, Statement
+from figures import Judged, header, table
+from variants import QUESTIONS, VARIANTS, Message, Sample, Statement
 
 SETS = ("wice_subclaims", "factcheck_bench_claims", "klue_nli_ko")
 SCHEMA = {"type": "integer", "enum": [0, 1]}
@@ -68,13 +68,16 @@ def subset(samples: Sequence[Sample], n: int, rng: np.random.Generator) -> list[
     return [samples[i] for i in chosen]
 
 
-def log_odds(reply: dict[str, list[dict[str, dict[str, list[dict[str, list[dict[str, str | float]]]]]]]]) -> float:
+def log_odds(alternatives: Sequence[Mapping[str, str | float]]) -> float:
     """Log-odds of label 1 over label 0, each summed over its tokenisations.
 
+    Args:
+        alternatives: ``top_logprobs`` of the reply's one token. Behind vLLM's mask the
+            forbidden tokens come back with -9999, which adds nothing.
+
     Raises:
-        ValueError: If either label is missing among the returned alternatives.
+        ValueError: If either label is missing among the alternatives.
     """
-    alternatives = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
     mass = {"0": 0.0, "1": 0.0}
     for alternative in alternatives:
         label = str(alternative["token"]).strip()
@@ -94,38 +97,50 @@ class Asker:
         self._session, self._server, self._raw = session, server, raw
         self._slots = asyncio.Semaphore(server.concurrency)
         self.known: dict[Key, float] = dict(read_raw(raw))
-        self.tokens = 0
 
     async def ask(self, question: str, sample: Sample, statement: Statement) -> None:
-        """Ask one question unless its answer is known."""
+        """Ask one question unless its answer is known.
+
+        Raises:
+            RuntimeError: If the server does not answer 200.
+        """
         key = (question, sample.id, statement.id)
         if key in self.known:
             return
-        body = {
-            "model": self._server.model,
-            "messages": QUESTIONS[question](sample, statement),
-            "temperature": 0,
-            "top_p": 1,
-            "seed": 0,
-            "max_completion_tokens": 1,
-            "logprobs": True,
-            "top_logprobs": 20,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "verdict", "schema": SCHEMA},
-            },
-        }
         url = self._server.base_url.rstrip("/") + "/chat/completions"
+        body = request_body(self._server.model, QUESTIONS[question](sample, statement))
         async with self._slots, self._session.post(url, json=body) as response:
             if response.status != 200:
                 msg = f"{response.status} from {url}: {await response.text()}"
                 raise RuntimeError(msg)
             reply = await response.json()
-        self.known[key] = log_odds(reply)
-        self.tokens += int(reply["usage"]["prompt_tokens"])
-        line = {"q": question, "sample": sample.id, "st": statement.id, "logit": round(self.known[key], 4)}
+        self.known[key] = log_odds(reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"])
+        self._append(key)
+
+    def _append(self, key: Key) -> None:
+        """Write one answer at once, so that an interrupted run loses none."""
+        question, sample, statement = key
+        line = {"q": question, "sample": sample, "st": statement, "logit": round(self.known[key], 4)}
         with self._raw.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def request_body(model: str, messages: Sequence[Message]) -> dict[str, object]:
+    """One question's request: a single constrained token with its alternatives."""
+    return {
+        "model": model,
+        "messages": messages,
+        "temperature": 0,
+        "top_p": 1,
+        "seed": 0,
+        "max_completion_tokens": 1,
+        "logprobs": True,
+        "top_logprobs": 20,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "verdict", "schema": SCHEMA},
+        },
+    }
 
 
 def read_raw(path: Path) -> Iterator[tuple[Key, float]]:
@@ -152,3 +167,64 @@ async def ask_sample(asker: Asker, sample: Sample, questions: Sequence[str]) -> 
     lead, *rest = sample.statements
     await ask_statement(lead)
     await asyncio.gather(*(ask_statement(s) for s in rest))
+
+
+async def ask_all(server: Server, sets: Mapping[str, Sequence[Sample]], questions: Sequence[str], raw: Path) -> Asker:
+    """Ask every question about every statement that ``raw`` does not answer yet."""
+    headers = {"Authorization": f"Bearer {server.api_key}"} if server.api_key else {}
+    timeout = aiohttp.ClientTimeout(total=None)  # a slow machine may queue for long; nothing is retried
+    async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
+        asker = Asker(session, server, raw)
+        for name, samples in sets.items():
+            print(f"asking {name}: {len(samples)} samples", file=sys.stderr)
+            await asyncio.gather(*(ask_sample(asker, s, questions) for s in samples))
+    return asker
+
+
+def judged(samples: Sequence[Sample], weights: Mapping[str, float], known: Mapping[Key, float]) -> Judged:
+    """Log-odds of one variant beside the labels of one set."""
+    pairs = [(sample, statement) for sample in samples for statement in sample.statements]
+    number = {group: i for i, group in enumerate(sorted({s.group for s in samples}))}
+    logits = [sum(w * known[q, s.id, t.id] for q, w in weights.items()) for s, t in pairs]
+    return Judged(
+        logits=np.array(logits, dtype=np.float64),
+        labels=np.array([t.label == 1 for _, t in pairs], dtype=np.bool_),
+        groups=np.array([number[s.group] for s, _ in pairs], dtype=np.int64),
+    )
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--base-url", required=True, help="such as http://127.0.0.1:8000/v1")
+    parser.add_argument("--model", required=True, help="name under which the server serves the judge")
+    parser.add_argument("--api-key-env", help="environment variable that holds the server's key")
+    parser.add_argument("--variants", default=",".join(VARIANTS), help="names, comma-separated (default: all)")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("AIRJUDGE_DATA", "../shared/data")))
+    parser.add_argument("--out", type=Path, default=Path(), help="folder of raw.jsonl")
+    parser.add_argument("--subset", type=int, help="samples a set, drawn with --seed (default: all)")
+    parser.add_argument("--concurrency", type=int, default=24, help="requests in flight")
+    parser.add_argument("--seed", type=int, default=0, help="of the subset and the bootstrap")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Ask what is not known yet, then print the table."""
+    options = arguments()
+    variants = {name: VARIANTS[name] for name in options.variants.split(",")}
+    sets = {name: read_samples(options.data / f"{name}.jsonl") for name in SETS}
+    if options.subset:
+        sets = {name: subset(s, options.subset, np.random.default_rng(options.seed)) for name, s in sets.items()}
+    key = os.environ[options.api_key_env] if options.api_key_env else ""
+    server = Server(options.base_url, options.model, key, options.concurrency)
+    # Asked in this order, questions with one layout share the statement's cached prefix.
+    questions = list(dict.fromkeys(q for weights in variants.values() for q in weights))
+    options.out.mkdir(parents=True, exist_ok=True)
+    asker = asyncio.run(ask_all(server, sets, questions, options.out / "raw.jsonl"))
+    print(*header(), sep="\n")
+    for variant, weights in variants.items():
+        print(*table(variant, {n: judged(s, weights, asker.known) for n, s in sets.items()}, options.seed), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -32,6 +32,14 @@ ASKS = {
  "code": "Complete the line of code with 1 or 0:\nis_supported = ",
  "conc": "Could a reader who knows only the contexts conclude that the statement is true? Reply 1 for yes, 0 for no.",
 }
+ASKS.update({
+ "c4": "Complete the line of code with 1 (the contexts support all of the statement) or 0 (they do not):\nis_supported = ",
+ "rc5": "Complete the line of code with 1 or 0:\nis_unsupported = ",
+ "c6": "Complete the line of code with 1 or 0:\nentailed_by_contexts = ",
+ "c2": "Complete the JSON with 1 for true or 0 for false:\n{\"supported_by_contexts\": ",
+ "c7": "Complete the line of code with 1 or 0:\nis_true_according_to_contexts = ",
+ "rc8": "Complete the line of code with 1 or 0:\nis_hallucinated = ",
+})
 def numbered(c): return "\n\n".join(f"[{i}] {t}" for i,t in enumerate(c,1))
 def make(sysk, qpos, ask, null=False):
     def f(sample, st):

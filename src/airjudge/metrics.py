@@ -61,6 +61,7 @@ class ContextRecall:
             JudgeError: If the judge cannot be used.
             RuntimeError: If called inside a running event loop.
         """
+        _refuse_running_loop("ascore")
         return asyncio.run(
             self.ascore(user_input=user_input, retrieved_contexts=retrieved_contexts, reference=reference)
         )
@@ -86,6 +87,7 @@ class ContextRecall:
             JudgeError: If the judge cannot be used.
             RuntimeError: If called inside a running event loop.
         """
+        _refuse_running_loop("abatch_score")
         return asyncio.run(self.abatch_score(samples))
 
     async def abatch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
@@ -137,6 +139,16 @@ class ContextRecall:
             signature=self.judge.signature(self.statements),
             error=scored.error,
         )
+
+
+def _refuse_running_loop(instead: str) -> None:
+    """Raise before a coroutine is made that nobody would await."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    msg = f"an event loop is running here: await {instead} instead"
+    raise RuntimeError(msg)
 
 
 def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[Outcome]) -> ScoredSample:

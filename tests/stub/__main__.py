@@ -4,6 +4,7 @@ Prints one JSON line, {"base_url", "model", "api_key"}, and serves until it is e
 """
 
 import argparse
+import contextlib
 import json
 import signal
 import sys
@@ -19,14 +20,12 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each chat reply")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with Stub(StubConfig(port=options.port, latency_s=options.latency)) as stub:
+    config = StubConfig(port=options.port, latency_s=options.latency)
+    with contextlib.suppress(KeyboardInterrupt), Stub(config) as stub:
         line = {"base_url": stub.base_url, "model": stub.model, "api_key": stub.api_key}
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
-        try:
-            signal.pause()
-        except KeyboardInterrupt:
-            return
+        signal.pause()
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class StubConfig:
 
     `backend` is what enforces schemas; `none` drops the field with HTTP 200, as old servers and
     proxies do. `probability` gives P(label 1); without it an answer of 1 has .9, of 0 has .1.
-    `twin_share` is the part of a label's probability that its second token id takes. `shows_cached_tokens`
+    `twin_share`, at most .5, is the part of a label's probability that its second token id takes. `shows_cached_tokens`
     is vLLM's --enable-prompt-tokens-details. `prefix` is a path in front of all routes, as gateways have.
     """
 
@@ -127,16 +127,12 @@ class Engine:
         grammar = self._grammar(body) if twist.enforce else free_grammar()
         made, message = self._decode(grammar, prompt, twist=twist, limit=self._limit(body, prompt))
         cost = self._charge(prompt, made)
-        found = replies.completion(
-            self.config.model, self.config.version, message=message, cost=cost, made=made
-        )
+        found = replies.completion(self.config.model, self.config.version, message=message, cost=cost, made=made)
         if top is not None:
             cast("list[Body]", found["choices"])[0]["logprobs"] = replies.logprobs(made, top)
         return found
 
-    def _decode(
-        self, grammar: Grammar, prompt: Admission, *, twist: Twist, limit: int
-    ) -> tuple[Decoded, ReplyMessage]:
+    def _decode(self, grammar: Grammar, prompt: Admission, *, twist: Twist, limit: int) -> tuple[Decoded, ReplyMessage]:
         if twist.say is None:
             made = decode(self._wish(prompt.messages, twist), grammar, limit)
             return made, ReplyMessage(made.text, twist.finish_reason or made.finish_reason)
@@ -211,9 +207,7 @@ def _top_logprobs(body: Received) -> int | None:
     top = body.get("top_logprobs") or 0
     if not body.get("logprobs"):
         if top:
-            raise refusal(
-                400, "when using `top_logprobs`, `logprobs` must be set to true.", param="top_logprobs"
-            )
+            raise refusal(400, "when using `top_logprobs`, `logprobs` must be set to true.", param="top_logprobs")
         return None
     if not isinstance(top, int) or not 0 <= top <= MAX_LOGPROBS:
         message = f"Requested sample logprobs of {top}, which is greater than max allowed: {MAX_LOGPROBS}"

@@ -111,6 +111,11 @@ def numbered(*numbers: int) -> Condition:
     return lambda request: chat(request) and request.path_number in numbers
 
 
+def all_of(*conditions: Condition) -> Condition:
+    """Apply where all conditions are met."""
+    return lambda request: all(condition(request) for condition in conditions)
+
+
 @dataclass
 class Fault:
     """An action on the requests that meet a condition, at most `times` of them.
@@ -141,9 +146,7 @@ def respond(status: int, body: object = None, headers: Mapping[str, str] | None 
     async def act(_: Call) -> web.StreamResponse:
         if isinstance(body, str):
             return web.Response(status=status, text=body, headers=headers)
-        return web.Response(
-            status=status, text=json.dumps(body), content_type="application/json", headers=headers
-        )
+        return web.Response(status=status, text=json.dumps(body), content_type="application/json", headers=headers)
 
     return act
 
@@ -186,9 +189,7 @@ def close_in_reply() -> Action:
     async def act(call: Call) -> web.StreamResponse:
         whole = await call.reply()
         body = whole.body if isinstance(whole, web.Response) and isinstance(whole.body, bytes) else b"{}"
-        half = web.StreamResponse(
-            headers={"Content-Type": "application/json", "Content-Length": str(len(body))}
-        )
+        half = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(body))})
         await half.prepare(call.request)
         await half.write(body[: len(body) // 2])
         if call.request.transport is not None:

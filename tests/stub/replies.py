@@ -101,7 +101,15 @@ def completion(model: str, version: str, *, message: ReplyMessage, cost: PromptC
 
 def logprobs(made: Decoded, top: int) -> Body:
     """Build a choice's `logprobs`; forbidden tokens fill up the list, as they do in vLLM."""
-    return {"content": [_step_logprobs(step, top) for step in made.steps]}
+    # Long replies repeat few steps: each is worked out once. An automaton's states outlive the reply.
+    worked_out: dict[tuple[int, int, float | None], Body] = {}
+    content = []
+    for step in made.steps:
+        key = (step.token, id(step.allowed), step.yes)
+        if key not in worked_out:
+            worked_out[key] = _step_logprobs(step, top)
+        content.append(worked_out[key])
+    return {"content": content}
 
 
 def _step_logprobs(step: Step, top: int) -> Body:

@@ -52,9 +52,7 @@ class Stub:
         self._open: dict[str, int] = {}
         self._totals: dict[str, int] = {}
         self._up = threading.Event()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self.serve()), name="stub-judge", daemon=True
-        )
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), name="stub-judge", daemon=True)
 
     def __enter__(self) -> Self:
         """Serve."""

@@ -1,0 +1,77 @@
+"""What is the same for all statements of a sample comes first, and data stay data."""
+
+import json
+from os.path import commonpath
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airjudge import prompts
+from airjudge.decoding import CLASSIFICATIONS, matches
+from airjudge.schema import Question, Sample, Statement
+
+SAMPLE = Sample(
+    id="1",
+    user_input="When does the ferry leave?",
+    reference="The ferry leaves at six. SECRET-OF-THE-REFERENCE.",
+    retrieved_contexts=("The ferry departs at six.", "  ", "It carries no cars."),
+)
+
+
+def text_of(question: Question) -> str:
+    return "\n".join(message.content for message in question.messages)
+
+
+def test_the_reference_is_never_in_a_pointwise_prompt() -> None:
+    question = prompts.pointwise(SAMPLE, Statement(id="1", text="The ferry leaves at six."))
+    assert "SECRET-OF-THE-REFERENCE" not in text_of(question)
+
+
+def test_prompts_of_one_sample_differ_only_from_the_statement_on() -> None:
+    a, b = (prompts.pointwise(SAMPLE, Statement(id=x, text=x)) for x in ("Alpha.", "Beta."))
+    shared = commonpath([text_of(a), text_of(b)])
+    assert "It carries no cars." in shared
+    assert SAMPLE.user_input in shared
+
+
+def test_contexts_keep_their_numbers_when_a_blank_one_is_left_out() -> None:
+    text = text_of(prompts.pointwise(SAMPLE, Statement(id="1", text="x")))
+    assert "[1] The ferry departs at six." in text
+    assert "[3] It carries no cars." in text
+    assert "[2]" not in text
+
+
+def test_the_reason_is_asked_for_behind_the_verdict_so_that_its_prefix_is_cached() -> None:
+    statement = Statement(id="1", text="The ferry leaves at six.")
+    asked, why = prompts.pointwise(SAMPLE, statement), prompts.reason(SAMPLE, statement, attributed=False)
+    assert why.messages[: len(asked.messages)] == asked.messages
+    assert next(message.content for message in why.messages[len(asked.messages) :]) == "0"
+
+
+def test_the_canary_asks_for_what_its_schema_forbids() -> None:
+    question = prompts.canary()
+    assert question.schema.json_schema["enum"] == ["canary"]
+    assert "canary" not in text_of(question)
+
+
+def test_the_example_of_the_single_call_is_a_reply_that_the_schema_allows() -> None:
+    system = prompts.ragas(SAMPLE).messages[0].content
+    example = system[system.index('{"classifications"') :]
+    assert matches(CLASSIFICATIONS, example)
+    assert {item["attributed"] for item in json.loads(example)["classifications"]} == {0, 1}
+
+
+@given(
+    st.text(), st.sampled_from(["<|im_end|>", "<|im_start|>system", "<end_of_turn>", "[/INST]", "</s>", "<|eot_id|>"])
+)
+def test_template_tokens_in_data_do_not_stay_template_tokens(text: str, token: str) -> None:
+    sample = SAMPLE.model_copy(update={"retrieved_contexts": (text + token,), "user_input": token})
+    for question in (prompts.pointwise(sample, Statement(id="1", text=token)), prompts.ragas(sample)):
+        assert token not in text_of(question)
+
+
+def test_wording_has_every_word_that_is_sent_but_the_sample() -> None:
+    content = json.dumps(prompts.wording("pointwise"))
+    system = prompts.pointwise(SAMPLE, Statement(id="1", text="x")).messages[0].content
+    assert json.dumps(system) in content
+    assert prompts.wording("pointwise") != prompts.wording("ragas")

@@ -1,0 +1,172 @@
+import time
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airjudge.schema import SampleError, ScoredSample, Summary, Verdict
+from airjudge.summary import summarise
+
+ATTRIBUTED = {"x": True, ".": False, "?": None}
+
+
+def verdicts(marks: str) -> tuple[Verdict, ...]:
+    return tuple(Verdict(id=str(n), text="t", attributed=ATTRIBUTED[m]) for n, m in enumerate(marks, 1))
+
+
+def scored(name: str, marks: str, group: str | None = None) -> ScoredSample:
+    score = marks.count("x") / len(marks)
+    return ScoredSample(id=name, score=score, status="scored", statements=verdicts(marks), group=group)
+
+
+def failed(name: str, marks: str, kind: str = "timeout") -> ScoredSample:
+    error = SampleError(kind=kind, message="m")
+    return ScoredSample(id=name, score=None, status="failed", error=error, statements=verdicts(marks))
+
+
+def undefined(name: str) -> ScoredSample:
+    return ScoredSample(id=name, score=None, status="undefined")
+
+
+def summary(samples: Iterable[ScoredSample], seed: int = 0) -> Summary:
+    return summarise(samples, rng=np.random.default_rng(seed))
+
+
+def test_macro_mean_is_over_samples_and_micro_mean_over_statements() -> None:
+    # Scores 1/1 and 1/4: macro (1 + .25) / 2 = .625, micro 2 / 5 = .4.
+    found = summary([scored("a", "x"), scored("b", "x...")])
+    assert found.mean == pytest.approx(0.625)
+    assert found.micro_mean == pytest.approx(0.4)
+    assert (found.n, found.n_scored, found.n_statements) == (2, 2, 5)
+
+
+def test_every_sample_is_counted_under_its_status() -> None:
+    samples = [scored("a", "x"), undefined("b"), failed("c", "?"), failed("d", "", "bad_line"), failed("e", "?x")]
+    found = summary(samples)
+    assert (found.n, found.n_scored, found.n_undefined, found.n_failed) == (5, 1, 1, 3)
+    assert found.failures == {"bad_line": 1, "timeout": 2}
+
+
+def test_bounds_say_what_the_failed_samples_could_still_do_to_the_mean() -> None:
+    # Scored 1. Failed: one attributed and one unjudged, in [1/2, 1]; one that never had a
+    # statement, in [0, 1]. Low (1 + .5 + 0) / 3, high (1 + 1 + 1) / 3. The undefined one stays out.
+    found = summary([scored("a", "x"), failed("b", "x?"), failed("c", ""), undefined("d")])
+    assert found.bounds == pytest.approx((0.5, 1.0))
+    assert found.mean == 1.0
+
+
+def test_without_failures_the_bounds_are_the_mean() -> None:
+    found = summary([scored("a", "x."), scored("b", "x..")])
+    assert found.bounds == pytest.approx((found.mean, found.mean))
+
+
+def test_nothing_scored_is_undefined_not_zero() -> None:
+    empty = summary([])
+    assert (empty.mean, empty.micro_mean, empty.ci95, empty.micro_ci95, empty.bounds) == (None,) * 5
+    assert summary([undefined("a")]).bounds is None
+    assert summary([failed("a", "")]).bounds == (0.0, 1.0)
+    assert summary([failed("a", "x?")]).mean is None
+
+
+def test_samples_with_empty_contexts_are_counted() -> None:
+    zero = ScoredSample(id="a", score=0.0, status="scored", statements=verdicts("."), empty_contexts=True)
+    assert summary([zero, scored("b", "x")]).n_empty_contexts == 1
+
+
+def test_an_empty_retrieval_scored_without_statements_enters_the_macro_mean() -> None:
+    zeros = [ScoredSample(id=name, score=0.0, status="scored", empty_contexts=True) for name in "ab"]
+    found = summary([*zeros, scored("c", "x"), scored("d", "x")])
+    assert found.mean == 0.5
+    assert found.micro_mean == 1.0
+    assert found.micro_ci95 == (1.0, 1.0)  # over the resamples that drew a statement at all
+
+
+def test_an_interval_needs_two_groups() -> None:
+    one_group = summary([scored("a", "x", "g"), scored("b", ".", "g")])
+    assert (one_group.ci95, one_group.micro_ci95) == (None, None)
+    assert summary([scored("a", "x"), failed("b", "?")]).ci95 is None
+    assert summary([scored("a", "x"), scored("b", ".")]).ci95 == (0.0, 1.0)
+
+
+def test_a_sample_s_id_is_not_taken_for_a_group_of_that_name() -> None:
+    assert summary([scored("a", "x"), scored("b", ".", "a")]).ci95 is not None
+
+
+def test_the_interval_matches_the_binomial_it_resamples() -> None:
+    # 300 of 400 samples score 1: the resampled mean is a binomial share with standard deviation
+    # sqrt(.75 * .25 / 400) = .02165, so the interval is .75 ± .0424.
+    found = summary([scored(str(n), "x" if n % 4 else ".") for n in range(400)])
+    assert found.ci95 == pytest.approx((0.7076, 0.7924), abs=0.005)
+    assert found.micro_ci95 == pytest.approx(found.ci95)
+
+
+def test_groups_are_drawn_whole() -> None:
+    # The same 400 samples in 40 groups of ten equal ones: the deviation grows by sqrt(10).
+    found = summary([scored(str(n), "x" if n // 10 % 4 else ".", f"g{n // 10}") for n in range(400)])
+    assert found.ci95 == pytest.approx((0.616, 0.884), abs=0.03)
+
+
+def test_the_interval_is_that_of_drawing_groups_one_by_one() -> None:
+    rng = np.random.default_rng(5)
+    marks = ["".join(rng.choice(["x", "."], size=rng.integers(1, 6))) for _ in range(60)]
+    found = summary([scored(str(n), m, f"g{n % 25}") for n, m in enumerate(marks)])
+    scores = np.array([m.count("x") / len(m) for m in marks])
+    members = [np.arange(60)[np.arange(60) % 25 == g] for g in range(25)]
+    draws = [np.concatenate([members[g] for g in rng.integers(25, size=25)]) for _ in range(4000)]
+    expected = np.quantile([scores[d].mean() for d in draws], (0.025, 0.975))
+    assert found.ci95 == pytest.approx(tuple(expected), abs=0.02)
+
+
+def test_a_scored_sample_without_score_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no score"):
+        summary([ScoredSample(id="a", score=None, status="scored")])
+
+
+def test_the_same_seed_gives_the_same_summary() -> None:
+    samples = [scored(str(n), "x" * (n % 3) + ".") for n in range(30)]
+    assert summary(samples, seed=3) == summary(samples, seed=3)
+
+
+MARKS = st.lists(st.text(alphabet="x.?", max_size=6), max_size=12)
+
+
+@settings(max_examples=60)
+@given(MARKS)
+def test_the_mean_that_complete_verdicts_would_give_lies_in_the_bounds(marks: list[str]) -> None:
+    samples = [failed(str(n), m) if "?" in m or not m else scored(str(n), m) for n, m in enumerate(marks)]
+    found = summary(samples)
+    assert found.n == found.n_scored + found.n_failed == len(marks)
+    if found.bounds is None:
+        assert not marks
+        return
+    for guess in "x.":
+        recalls = [Fraction((c := m.replace("?", guess)).count("x"), len(c)) if m else Fraction(1, 2) for m in marks]
+        mean = float(sum(recalls) / len(recalls))
+        assert found.bounds[0] - 1e-9 <= mean <= found.bounds[1] + 1e-9
+
+
+@settings(max_examples=60)
+@given(MARKS, st.randoms(use_true_random=False))
+def test_order_changes_neither_means_nor_counts(marks: list[str], shuffle: st.Random) -> None:
+    samples = [failed(str(n), m) if "?" in m or not m else scored(str(n), m) for n, m in enumerate(marks)]
+    before = summary(samples)
+    shuffle.shuffle(samples)
+    after = summary(samples)
+    assert (after.n, after.failures, after.micro_mean) == (before.n, before.failures, before.micro_mean)
+    assert after.mean == pytest.approx(before.mean)
+
+
+def test_two_hundred_thousand_samples_take_seconds() -> None:
+    def many() -> Iterator[ScoredSample]:
+        row = scored("a", "xx.")
+        for n in range(200_000):
+            yield row.model_copy(update={"id": str(n), "score": (n % 7) / 6})
+
+    started = time.perf_counter()
+    found = summary(many())
+    assert found.n_scored == 200_000
+    assert found.ci95 is not None
+    assert time.perf_counter() - started < 30
