@@ -26,7 +26,7 @@ lint: dev ## ruff, mypy and the layers
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-cache
 
 format: dev ## rewrite what ruff can mend
 	@$(BIN)/ruff check --fix
@@ -36,4 +36,4 @@ lock: dev ## write the lock files anew (ARGS=--upgrade takes newer versions)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/lock.py $(ARGS)
 
 clean: ## remove .venv and all caches of the tools; weights stay
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -44,7 +44,7 @@ class Pin(NamedTuple):
 def pins(lock: str) -> dict[str, Pin]:
     """Read a lock file as pip does: one requirement and its hashes per logical line."""
     text = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ")
-    found = {}
+    found: dict[str, Pin] = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
             words, *hashes = re.split(r"\s+--hash=", line)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ _FOREIGN_NAMES: Final = {
     "retrieved_contexts": ("contexts", "context", "documents"),
 }
 _BOM: Final = b"\xef\xbb\xbf"
+_SPREAD_OUT: Final = re.compile(rb'\s*(?:\[\s*\{?\s*\n|\{\s*\n\s*")')
 _WRITER: Final = "Check the step that wrote it: there has to be one JSON object per line."
 _MAX_DEPTH: Final = 100
 _OURS: Final = frozenset({"id", "user_input", "reference", "retrieved_contexts", "statements", "group"})
@@ -96,7 +98,7 @@ def _check_start(path: Path, start: bytes) -> None:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         msg = f"{path} is UTF-16"
         raise InputError(msg, "Save it as UTF-8, for example: iconv -f UTF-16 -t UTF-8 OLD > NEW")
-    if start.removeprefix(_BOM).split(b"\n")[0].strip() in (b"[", b"[{", b"{"):
+    if _SPREAD_OUT.match(start.removeprefix(_BOM)):
         msg = f"{path} is one JSON document over many lines"
         raise InputError(msg, "Write one object per line, for example: jq -c '.[]' OLD > NEW")
 
@@ -186,9 +188,7 @@ def _parse(line: bytes, offset: int) -> Fields:
         msg = f"not UTF-8: byte {offset + exc.start} of the file is 0x{line[exc.start]:02x}"
         raise _Refused(msg) from exc
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite
-        )
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as exc:
         msg = f"not JSON: {exc.msg} at column {exc.colno}"
         raise _Refused(msg) from exc
@@ -308,9 +308,7 @@ def _required(fields: Fields, name: str) -> JsonValue:
     if name in fields:
         return fields[name]
     foreign = next((other for other in _FOREIGN_NAMES[name] if other in fields), None)
-    advice = (
-        f"; rename {foreign}: the fields are user_input, reference and retrieved_contexts" if foreign else ""
-    )
+    advice = f"; rename {foreign}: the fields are user_input, reference and retrieved_contexts" if foreign else ""
     msg = f"{name} is missing{advice}"
     raise _Refused(msg)
 

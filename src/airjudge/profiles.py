@@ -19,8 +19,8 @@ GIB = 2**30
 GPU_SHARE = 0.9
 """Share of a GPU that vLLM takes by default (`--gpu-memory-utilization`)."""
 
-RUNTIME_BYTES = {"cpu": 2 * GIB, "gpu": 2 * GIB}
-"""What a server needs beside weights and cache: libraries, activations, captured graphs."""
+RUNTIME_BYTES = 2 * GIB
+"""An allowance for what a server needs beside weights and cache: libraries, activations, graphs."""
 
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -85,7 +85,7 @@ class Memory(Record):
 
     `weights_bytes` is what is loaded. `kv_layers` are the layers that keep keys and values of
     every token: all of a plain transformer, the full-attention ones where the others keep a
-    state of fixed size. Layers with a sliding window count in full, which bounds from above.
+    state of fixed size. `runtime_bytes` is an allowance for everything else.
     """
 
     weights_bytes: PositiveInt
@@ -93,6 +93,7 @@ class Memory(Record):
     kv_heads: PositiveInt
     head_dim: PositiveInt
     kv_value_bytes: PositiveInt = 2
+    runtime_bytes: PositiveInt = RUNTIME_BYTES
 
     @property
     def kv_bytes_per_token(self) -> int:
@@ -139,8 +140,13 @@ class Profile(Record):
 
     @property
     def pinned(self) -> bool:
-        """Whether every file that the profile names has a SHA-256."""
-        return bool(self.files) and all(file.sha256 for file in self.files)
+        """Whether the profile names all files that are needed, each with its SHA-256.
+
+        A folder is not complete without its config.json; where it is not named, others may lack too.
+        """
+        named = {file.name for file in self.files if file.sha256}
+        complete = self.gguf is not None or "config.json" in named
+        return complete and len(named) == len(self.files)
 
     @property
     def served_context(self) -> int:
@@ -198,8 +204,11 @@ def load_profile(name: str) -> Profile:
 
 
 def default_profile_name(device: str) -> str:
-    """The judge to take where the user names none; `device` is cpu or gpu."""
-    return {"cpu": "qwen2.5-coder-1.5b", "gpu": "qwen2.5-coder-1.5b"}[device]
+    """The judge to take where the user names none; `device` is cpu or gpu.
+
+    The same one on every machine of a kind, or scores of two machines would not compare.
+    """
+    return {"cpu": "qwen2.5-coder-1.5b", "gpu": "qwen3-4b-instruct-2507-fp8"}[device]
 
 
 def memory_needed(profile: Profile, *, context: int, concurrency: int) -> int:
@@ -211,7 +220,7 @@ def memory_needed(profile: Profile, *, context: int, concurrency: int) -> int:
         concurrency: Requests in flight at once; those that share a prefix need less than this says.
     """
     cache = context * concurrency * profile.memory.kv_bytes_per_token
-    return profile.memory.weights_bytes + cache + RUNTIME_BYTES[profile.device]
+    return profile.memory.weights_bytes + cache + profile.memory.runtime_bytes
 
 
 def fits(profile: Profile, machine: Machine) -> Fit:
@@ -251,13 +260,11 @@ def is_judge_file(name: str) -> bool:
 def _nvidia_gpus() -> tuple[Gpu, ...]:
     query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)  # noqa: S607
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return ()
     rows = [line.rsplit(",", 1) for line in done.stdout.splitlines() if "," in line]
-    return tuple(
-        Gpu(name=name.strip(), memory_bytes=int(mib) * 2**20) for name, mib in rows if mib.strip().isdigit()
-    )
+    return tuple(Gpu(name=name.strip(), memory_bytes=int(mib) * 2**20) for name, mib in rows if mib.strip().isdigit())
 
 
 def _shipped_folder() -> Path:

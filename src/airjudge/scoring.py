@@ -71,9 +71,7 @@ def verdict_probability(
         alternatives counts as 0. None if neither is, or both have no mass.
     """
     tokens = [(token.lstrip(), logprob) for token, logprob in alternatives]
-    yes, no = (
-        _log_sum(lp for token, lp in tokens if token == label.encode()) for label in (positive, negative)
-    )
+    yes, no = (_log_sum(lp for token, lp in tokens if token == label.encode()) for label in (positive, negative))
     if max(yes, no) == -math.inf:
         return None
     return _sigmoid(yes - no)

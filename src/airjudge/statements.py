@@ -30,6 +30,10 @@ _JOINTS: Final = tuple(
     (re.compile(end), re.compile(start))
     for end, start in (
         (r"[:：]\s*\Z", r""),  # "They are:" before its list
+        (r"\n\s*\d{1,3}[.)]\s*\Z", r""),  # a list number
+        (r"\b[^\W\d_]\.\s?\Z", r"[^\W\d_]\."),  # an initial and the next one
+        (r"\b[А-ЯЁ]\.[^\S\n]*\Z", r"[А-ЯЁ][а-яё]"),  # an initial and a name
+        (r"(?:\A|\s)(?:डॉ|प्रो|ড|د)\.[^\S\n]*\Z", r""),  # "Dr." and the like
         (r"\d．\Z", r"\d"),  # ３．５ in full-width digits
         (r"\b(?:approx|art|avr|déc|févr|godz|janv|juil|n|nov|oct|рис|стр|ص)\.[^\S\n]*\Z", r"\d"),
         (r"\d\.[^\S\n]*\Z", r"Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez"),  # German without `lang`
@@ -72,9 +76,7 @@ def guess_language(text: str) -> str:
     scripts = Counter(unicodedata.name(c, "").split(" ")[0] for c in text[:1000] if c.isalpha())
     if scripts["HIRAGANA"] or scripts["KATAKANA"]:
         return "ja"
-    known = [
-        script for script, _ in scripts.most_common() if script in _LANGUAGE_OF_SCRIPT or script == "LATIN"
-    ]
+    known = [script for script, _ in scripts.most_common() if script in _LANGUAGE_OF_SCRIPT or script == "LATIN"]
     return _LANGUAGE_OF_SCRIPT.get(known[0], "en") if known else "en"
 
 

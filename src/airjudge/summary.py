@@ -53,9 +53,7 @@ def summarise(samples: Iterable[ScoredSample], *, rng: np.random.Generator) -> S
     tally = _Tally()
     for sample in samples:
         _add(tally, sample)
-    groups = np.array(
-        [tally.scores, tally.n_scored, tally.attributed, tally.n_statements], dtype=np.float64
-    ).T
+    groups = np.array([tally.scores, tally.n_scored, tally.attributed, tally.n_statements], dtype=np.float64).T
     scores, n_scored, attributed, n_statements = (float(total) for total in groups.sum(axis=0))
     n_bounded = tally.status["scored"] + tally.status["failed"]
     ci95, micro_ci95 = _intervals(groups, rng)

@@ -31,6 +31,13 @@ MAX_REPLY_BYTES = 16 * 2**20
 """No reply to our questions comes near; a server that sends more is not a judge."""
 
 
+PRIVATE = tuple(
+    ipaddress.ip_network(network)
+    for network in ("127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fe80::/10")
+)
+"""Loopback, RFC 1918, RFC 4193 and IPv6 link-local: where data may go without --allow-remote."""
+
+
 class HttpFault(Exception):
     """A failed exchange that another try, or the caller's knowledge, may settle.
 
@@ -93,7 +100,7 @@ def _is_private(address: str) -> bool:
     """Whether an address is of this machine or of a network that the internet does not route."""
     ip = ipaddress.ip_address(address.split("%", maxsplit=1)[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
-    return ip.is_loopback or (ip.is_private and not ip.is_unspecified) or ip.is_link_local
+    return any(ip in network for network in PRIVATE)
 
 
 def _remote_message(host: str) -> str:

@@ -6,7 +6,6 @@ Exit codes: 0 done; 1 a gate failed; 2 usage or input; 3 server or incomplete ru
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from airjudge.cli import models
@@ -42,26 +41,10 @@ def _root(
 
 def main() -> None:
     """Run the command line; the entry point of the `airjudge` command."""
-    sys.exit(_run())
-
-
-def _run() -> int:
-    """Run a command and turn what went wrong into an exit code."""
     try:
-        code = app(standalone_mode=False)
+        app()
     except AirjudgeError as error:
-        return _tell(error)
-    except click.exceptions.Abort:
-        return 130
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except BrokenPipeError:
-        return 3
-    return code if isinstance(code, int) else 0
+        sys.exit(_tell(error))
 
 
 def _tell(error: AirjudgeError) -> int:

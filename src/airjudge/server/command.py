@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from airjudge.errors import ServerFailed
-from airjudge.profiles import GIB, RUNTIME_BYTES, Profile
+from airjudge.profiles import GIB, Profile
 
 Device = Literal["cpu", "gpu"]
 
@@ -163,9 +163,9 @@ def kv_cache_bytes(profile: Profile, free_bytes: int) -> int:
         ServerFailed: If not even one request of full length fits beside the weights.
     """
     one = profile.served_context * profile.memory.kv_bytes_per_token
-    left = free_bytes - profile.memory.weights_bytes - RUNTIME_BYTES["cpu"]
+    left = free_bytes - profile.memory.weights_bytes - profile.memory.runtime_bytes
     if left < one:
-        needed = profile.memory.weights_bytes + RUNTIME_BYTES["cpu"] + one
+        needed = profile.memory.weights_bytes + profile.memory.runtime_bytes + one
         msg = f"the judge {profile.id} needs {needed / GIB:.1f} GiB of memory, {free_bytes / GIB:.1f} GiB are free"
         raise ServerFailed(msg, "End other programs, or choose a smaller judge: airjudge models list")
     return min(REQUESTS_IN_CACHE * one, left)

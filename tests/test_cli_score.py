@@ -1,0 +1,179 @@
+"""The command line: one line and a next step for every error, objects on stdout, progress on stderr."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from airjudge.cli import main
+from tests.stub import Fault, Stub, StubConfig
+from tests.stub import faults as faults_of
+
+LINE = {"user_input": "When?", "retrieved_contexts": ["The ferry departs at six."], "reference": "The ferry departs."}
+SUMMARY_KEYS = {
+    "n", "n_scored", "n_undefined", "n_failed", "mean", "ci95", "micro_mean", "n_statements", "signature",
+    "prompt_tokens", "cached_tokens", "completion_tokens", "seconds",
+}  # fmt: skip
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def airjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command in this process."""
+
+    def run(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["airjudge", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Ended(int(caught.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    with Stub() as running:
+        monkeypatch.setenv("STUB_KEY", running.api_key or "")
+        yield running
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.jsonl"
+    path.write_text(json.dumps(LINE) + "\n" + json.dumps(LINE | {"reference": "Whales sing."}) + "\n", encoding="utf-8")
+    return path
+
+
+def options(stub: Stub, out: Path) -> list[object]:
+    return ["--base-url", stub.base_url, "--model", "judge", "--api-key-env", "STUB_KEY", "--out", out]
+
+
+def test_json_prints_the_summary_as_one_object(airjudge: Command, stub: Stub, data: Path, tmp_path: Path) -> None:
+    ended = airjudge("score", data, *options(stub, tmp_path / "out"), "--json")
+    assert ended.code == 0
+    [line] = ended.out.splitlines()
+    summary = json.loads(line)
+    assert set(summary) >= SUMMARY_KEYS
+    assert (summary["n"], summary["mean"], summary["micro_mean"]) == (2, 0.5, 0.5)
+
+
+def test_the_table_shows_recall_counts_and_signature(airjudge: Command, stub: Stub, data: Path, tmp_path: Path) -> None:
+    ended = airjudge("score", data, *options(stub, tmp_path / "out"))
+    assert "0.500" in ended.out
+    assert "2: 2 scored, 0 undefined, 0 failed" in ended.out
+    assert "vllm-0.32.0" in ended.out
+
+
+def test_failed_samples_leave_the_exit_code_alone(airjudge: Command, stub: Stub, data: Path, tmp_path: Path) -> None:
+    data.write_text("not json\n" + json.dumps(LINE) + "\n", encoding="utf-8")
+    ended = airjudge("score", data, *options(stub, tmp_path / "out"))
+    assert ended.code == 0
+    assert "bad_line: 1" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("missing.jsonl", "does not exist"), (".", "folder"), ("empty.jsonl", "empty"), ("table.csv", "JSON Lines")],
+)
+def test_a_path_that_cannot_be_scored_is_an_input_error(
+    airjudge: Command, stub: Stub, tmp_path: Path, name: str, told: str
+) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "table.csv").write_text("a,b\n")
+    ended = airjudge("score", tmp_path / name, *options(stub, tmp_path / "out"))
+    assert ended.code == 2
+    assert told.casefold() in ended.err.casefold()
+    assert "hint:" in ended.err
+    assert not stub.requests
+
+
+def test_nobody_at_the_address_is_said_with_the_address(airjudge: Command, data: Path, tmp_path: Path) -> None:
+    ended = airjudge("score", data, "--base-url", "http://127.0.0.1:9", "--out", tmp_path / "out")
+    assert ended.code == 3
+    assert "http://127.0.0.1:9" in ended.err
+    assert "hint:" in ended.err
+
+
+def test_an_address_outside_is_refused_before_any_name_is_looked_up(
+    airjudge: Command, data: Path, tmp_path: Path
+) -> None:
+    ended = airjudge("score", data, "--base-url", "http://192.0.2.7/v1", "--out", tmp_path / "out")
+    assert ended.code == 3
+    assert "--allow-remote" in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--base-url", "ftp://127.0.0.1"),
+        ("--base-url", "127.0.0.1:8000"),
+        ("--base-url", "http://user:secret@127.0.0.1/v1"),
+        ("--base-url", "http://127.0.0.1:1", "--judge", "x"),
+        ("--model", "x"),
+        ("--base-url", "http://127.0.0.1:1", "--api-key-env", "NOT_SET_ANYWHERE"),
+        ("--judge", "no-such-judge"),
+        ("--concurrency", "0"),
+        ("--timeout", "0"),
+        ("--statements", "claims"),
+        ("--method", "opik"),
+    ],
+)
+def test_an_option_that_cannot_work_is_a_usage_error(
+    airjudge: Command, data: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    ended = airjudge("score", data, *arguments, "--out", tmp_path / "out")
+    assert ended.code == 2
+    assert ended.err
+    assert "secret" not in ended.err
+
+
+def test_a_server_that_ignores_the_schema_is_refused_with_how_to_start_it(
+    airjudge: Command, stub: Stub, data: Path, tmp_path: Path
+) -> None:
+    stub.config.backend = "none"
+    ended = airjudge("score", data, *options(stub, tmp_path / "out"))
+    assert ended.code == 3
+    assert "--structured-outputs-config" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_old_server_is_refused_before_the_probe(airjudge: Command, data: Path, tmp_path: Path) -> None:
+    with Stub(StubConfig(version="0.4.2", api_key=None)) as stub:
+        ended = airjudge("score", data, "--base-url", stub.base_url, "--out", tmp_path / "out")
+        assert ended.code == 3
+        assert "0.4.2" in ended.err
+        assert all(not request.path.endswith("/completions") for request in stub.requests)
+
+
+def test_texts_of_the_data_do_not_steer_the_terminal(airjudge: Command, stub: Stub, data: Path, tmp_path: Path) -> None:
+    data.write_text("\x1b[31m[bold]not json\n" + json.dumps(LINE) + "\n", encoding="utf-8")
+    ended = airjudge("score", data, *options(stub, tmp_path / "out"))
+    assert "\x1b" not in ended.out + ended.err
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(stub: Stub, data: Path, tmp_path: Path) -> None:
+    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Whales")))
+    arguments = [sys.executable, "-m", "airjudge", "score", data, *options(stub, tmp_path / "out")]
+    with subprocess.Popen(list(map(str, arguments)), stderr=subprocess.PIPE, text=True) as process:
+        while not any("Whales" in request.text for request in stub.requests):
+            assert process.poll() is None
+        process.send_signal(2)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
