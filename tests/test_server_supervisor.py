@@ -27,7 +27,7 @@ PROGRAM = textwrap.dedent(
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     pids.append(subprocess.Popen([sys.executable, "-c", stubborn], process_group=0).pid)
     # A daemon, as one makes it: its parent has left a session of its own and is gone.
-    daemon = "import subprocess, sys; print(subprocess.Popen(['sleep', '600'], stdout=-3).pid)"
+    daemon = "import subprocess, sys; print(subprocess.Popen(['sleep', '600'], stdout=-3, stderr=-3).pid)"
     made = subprocess.run([sys.executable, "-c", daemon], capture_output=True, text=True, start_new_session=True)
     pids.append(int(made.stdout))
     if "stubborn" in sys.argv:
@@ -74,7 +74,10 @@ class Tree:
         for pid in (self.parent.pid, self.supervisor, self.program, *self.others):
             if alive(pid):
                 os.kill(pid, signal.SIGKILL)
-        self.parent.communicate()
+        self.parent.wait(5)
+        for pipe in (self.parent.stdin, self.parent.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
 def alive(pid: int) -> bool:

@@ -40,6 +40,12 @@ ASKS.update({
  "c7": "Complete the line of code with 1 or 0:\nis_true_according_to_contexts = ",
  "rc8": "Complete the line of code with 1 or 0:\nis_hallucinated = ",
 })
+ASKS.update({
+ "yes": "Is everything in the statement supported by the contexts? Reply 1 if it is supported, 0 if it is missing or contradicted.",
+ "rn": "Is anything in the statement missing from the contexts or contradicted by them? Reply 1 if it is missing or contradicted, 0 if it is supported.",
+ "rfalse": "According to the contexts, is the statement false or not stated? Reply 1 for false or not stated, 0 for true.",
+ "rnli": "Is the statement neutral to the contexts or contradicted by them? Reply 1 if it is neutral or contradicted, 0 if it is entailed.",
+})
 def numbered(c): return "\n\n".join(f"[{i}] {t}" for i,t in enumerate(c,1))
 def make(sysk, qpos, ask, null=False):
     def f(sample, st):

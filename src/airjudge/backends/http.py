@@ -206,6 +206,8 @@ class HttpSession:
             raise JudgeUnreachable(msg_0) from error
         except (aiohttp.ClientError, ConnectionError) as error:
             raise HttpFault(0, f"the connection broke: {str(error) or type(error).__name__}") from error
+        if len(raw) > MAX_REPLY_BYTES:
+            raise HttpFault(response.status, f"more than {MAX_REPLY_BYTES} bytes came back")
         _check_status(response, raw, url)
         return raw
 

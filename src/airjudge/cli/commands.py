@@ -17,7 +17,6 @@ from airjudge.version import __version__
 
 app = typer.Typer(
     name="airjudge",
-    help="Context recall by a judge that never leaves your box.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -29,14 +28,20 @@ app.command()(serve)
 app.command()(score)
 
 
+def _print_version(value: bool) -> None:
+    if value:
+        print(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
-    if version:
-        print(__version__)
-        raise typer.Exit
+    """Context recall by a judge that never leaves your box."""
 
 
 def main() -> None:

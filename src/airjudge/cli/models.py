@@ -38,8 +38,10 @@ def list_profiles(*, as_json: Json = False) -> None:
         return
     console = Console()
     if not console.is_terminal:
-        console.width = 170
+        console.width = 140
     console.print(_table(rows))
+    for profile, _, _ in rows:
+        console.print(f"{profile.id}: {profile.summary}{'' if profile.run_here else ' Not run here.'}", highlight=False)
 
 
 @app.command("pull")
@@ -115,26 +117,26 @@ def _trust(*, verified: bool) -> str:
 
 
 def _table(rows: "Sequence[tuple[Profile, Fit, Prepared | None]]") -> "Table":
+    from rich import box
     from rich.table import Table
 
     from airjudge.profiles import GIB
 
-    table = Table(title="Judges")
+    table = Table(box=box.SIMPLE_HEAD)
     table.add_column("id", no_wrap=True)
-    for name in ("for", "licence", "parameters", "context", "memory", "fits here", "hashes", "weights", "what it is"):
-        table.add_column(name)
+    for column in ("for", "licence", "parameters", "context", "memory", "fits here", "hashes", "weights"):
+        table.add_column(column)
     for profile, fit, ready in rows:
         table.add_row(
             profile.id,
             "tests only" if profile.purpose == "tests" else profile.device,
             profile.licence,
             f"{profile.parameters / 1e9:.2g} G",
-            f"{profile.served_context} of {profile.context_length}",
+            str(profile.served_context),
             f"{fit.needed_bytes / GIB:.1f} GiB",
             "yes" if fit.fits else f"no: {fit.reason}",
             "pinned" if profile.pinned else "unpinned",
             "ready" if ready else "-",
-            profile.summary + ("" if profile.run_here else " Not run here."),
         )
     return table
 

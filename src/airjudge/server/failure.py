@@ -57,15 +57,16 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
         "Install the version that airjudge was made for: pip install 'airjudge[cpu]' or 'airjudge[gpu]'",
     ),
 )
+_KILLED = (
+    "one of its processes was killed, most likely by the system because memory ran out",
+    _SMALLER,
+)
 _CAUSES_BY_CODE = {
     128 + 4: (
         "this CPU lacks instructions that the installed vLLM needs",
         "A CPU with AVX2 is needed, in a virtual machine also passed through to it.",
     ),
-    128 + 9: (
-        "it was killed, most likely by the system because memory ran out",
-        _SMALLER,
-    ),
+    128 + 9: _KILLED,
 }
 _UNKNOWN = "Read the whole log; report it if the cause is ours."
 
@@ -91,8 +92,8 @@ def likely_cause(text: str, code: int) -> tuple[str, str]:
     for pattern, cause, hint in _CAUSES:
         if re.search(pattern, text):
             return cause, hint
-    if code == 1 and re.search(r"exit code: -9|': -9\b", text):
-        code = 128 + 9  # the process that died was a child of the one that we started
+    if re.search(r"in a background process|Engine core initialization failed|EngineDeadError", text):
+        return _KILLED  # the first report is of the death itself: what died had no time to say why
     return _CAUSES_BY_CODE.get(code, ("", _UNKNOWN))
 
 

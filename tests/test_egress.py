@@ -1,0 +1,55 @@
+"""Nothing but the judge is contacted: every connection and look-up of a whole command is listed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.stub import Stub
+
+# Audit hooks see each connect and each name look-up of the interpreter, whichever library makes it.
+GUARD = """
+import sys
+seen = []
+def hook(event, args):
+    if event == "socket.connect":
+        seen.append(repr(args[1]))
+    elif event in {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.sendto"}:
+        seen.append(event + repr(args[:2]))
+sys.addaudithook(hook)
+from airjudge.cli import main
+sys.argv = ["airjudge", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print("SEEN", sorted(set(seen)), file=sys.stderr)
+"""
+
+
+def contacts(stub: Stub, *arguments: object) -> str:
+    """What a command of airjudge contacted, as a list that Python can read."""
+    command = [sys.executable, "-c", GUARD, *map(str, arguments)]
+    environment = {"STUB_KEY": stub.api_key or "", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return next(line for line in ended.stderr.splitlines() if line.startswith("SEEN"))
+
+
+def test_a_run_contacts_the_judge_and_nobody_else(tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text(
+        json.dumps({"user_input": "a?", "reference": "A. B.", "retrieved_contexts": ["A http://example.com"]}) + "\n"
+    )
+    with Stub() as stub:
+        seen = contacts(
+            stub, "score", data, "--base-url", stub.base_url, "--api-key-env", "STUB_KEY", "--out", tmp_path / "out",
+            "--reasons", "all",
+        )  # fmt: skip
+        assert seen == f"SEEN [\"('127.0.0.1', {stub.port})\"]"
+
+
+def test_commands_without_a_judge_contact_nobody() -> None:
+    with Stub() as stub:
+        for arguments in (["--help"], ["--version"], ["models", "list"]):
+            assert contacts(stub, *arguments) == "SEEN []"
+            assert not stub.requests
