@@ -20,6 +20,7 @@ class Sample:
     statements: tuple[Statement, ...]
 
 SYS = {"p1": "You check a statement against numbered contexts. Rely on the contexts alone, not on what you know."}
+SYS["p2"]="You decide whether contexts support a statement. 1: the contexts, taken together, state or directly imply all of the statement. 0: some part of the statement is missing from the contexts or contradicted by them. Rely on the contexts alone, not on what you know."
 ASKS = {
  "base": "Reply with 1 if the contexts support the statement, otherwise with 0.",
  "all": "Reply with 1 if the contexts support all of the statement, otherwise with 0.",
@@ -46,6 +47,7 @@ ASKS.update({
  "rfalse": "According to the contexts, is the statement false or not stated? Reply 1 for false or not stated, 0 for true.",
  "rnli": "Is the statement neutral to the contexts or contradicted by them? Reply 1 if it is neutral or contradicted, 0 if it is entailed.",
 })
+ASKS.update({"short": "Verdict, 1 or 0:"})
 def numbered(c): return "\n\n".join(f"[{i}] {t}" for i,t in enumerate(c,1))
 def make(sysk, qpos, ask, null=False):
     def f(sample, st):

@@ -109,9 +109,9 @@ class Signature(Record):
     airjudge: str
 
     def __str__(self) -> str:
-        """Give all parts in one line, in a fixed order."""
+        """Give all parts in one line, in a fixed order; of the weights' hash the first twelve digits."""
         return (
-            f"{self.judge}@{self.weights} {self.method}#{self.prompt} statements={self.statements} "
+            f"{self.judge}@{self.weights[:12]} {self.method}#{self.prompt} statements={self.statements} "
             f"{self.decoding} enforced={self.enforcement} {self.server} airjudge-{self.airjudge}"
         )
 

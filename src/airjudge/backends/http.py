@@ -135,9 +135,7 @@ class _PrivateResolver(AbstractResolver):
 class HttpSession:
     """Kept-alive connections to one judge, of one event loop."""
 
-    def __init__(
-        self, address: Address, *, api_key: str | None, allow_remote: bool, connections: int
-    ) -> None:
+    def __init__(self, address: Address, *, api_key: str | None, allow_remote: bool, connections: int) -> None:
         """Open nothing yet; `connections` bounds the number of sockets."""
         self.address = address
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}

@@ -22,6 +22,7 @@ from airjudge.errors import (
     JudgeUnreachable,
     PromptTooLong,
     RequestFailed,
+    RequestTimeout,
     SchemaNotCompiled,
 )
 from airjudge.schema import Completion, Message, Question
@@ -30,6 +31,7 @@ TRIES = 5
 """Tries for a passing fault, the first included."""
 BACK_OFF_S = 0.25
 """Seconds before the second try; doubled before each further one."""
+FAILING_HINT = "Look at the server's log; it may still be starting, or its engine may have died."
 MAX_WAIT_S = 60.0
 """Seconds that we wait at most, whatever a Retry-After asks."""
 PASSING = frozenset({0, 408, 429, 500, 502, 503, 504})
@@ -101,10 +103,9 @@ class VllmBackend:
         """
         url = f"{self._address.root}/version"
         try:
-            raw = await self._http.get(url, timeout_s=CHECK_TIMEOUT_S)
+            return read_reply(ServerVersion, await self._checked(url), url).version
         except HttpFault:
             return None
-        return read_reply(ServerVersion, raw, url).version
 
     async def served_models(self) -> dict[str, int | None]:
         """The models that the server names, with the tokens each reads where the server says it.
@@ -114,11 +115,26 @@ class VllmBackend:
         """
         url = f"{self._address.base_url}/models"
         try:
-            raw = await self._http.get(url, timeout_s=CHECK_TIMEOUT_S)
+            raw = await self._checked(url)
         except HttpFault as fault:
+            if fault.status in PASSING:
+                msg = f"{url} fails: {fault}"
+                raise JudgeUnreachable(msg, FAILING_HINT) from fault
             msg = f"{url} does not list models: {fault}"
             raise JudgeForeign(msg) from fault
         return {one.id: one.max_model_len for one in read_reply(ModelList, raw, url).data}
+
+    async def _checked(self, url: str) -> bytes:
+        """Fetch a route that a healthy server answers at once.
+
+        Raises:
+            JudgeUnreachable: If it accepts the connection and says nothing.
+        """
+        try:
+            return await self._http.get(url, timeout_s=CHECK_TIMEOUT_S)
+        except RequestTimeout as error:
+            msg = f"{url} accepts connections and does not answer: {error}"
+            raise JudgeUnreachable(msg, FAILING_HINT) from error
 
     async def counters(self) -> dict[str, float]:
         """The server's own counters by name, summed over engines; empty if it shows none."""
@@ -243,9 +259,7 @@ class VllmBackend:
 
     async def _post_chat(self, body: bytes, timeout_s: float) -> Completion:
         url = f"{self._address.base_url}/chat/completions"
-        return read_reply(
-            ChatCompletion, await self._http.post(url, body, timeout_s=timeout_s), url
-        ).completion()
+        return read_reply(ChatCompletion, await self._http.post(url, body, timeout_s=timeout_s), url).completion()
 
     async def _too_long(self, question: Question, words: str) -> PromptTooLong:
         """Count again: the number in the server's message may be of another limit."""
@@ -262,7 +276,4 @@ def _wire_messages(messages: Sequence[Message]) -> list[JsonValue]:
 
 
 def _is_over_length(words: str) -> bool:
-    return (
-        re.search(r"maximum context length|max_model_len|longer than the maximum model length", words)
-        is not None
-    )
+    return re.search(r"maximum context length|max_model_len|longer than the maximum model length", words) is not None

@@ -21,9 +21,7 @@ class _TopLogprob(_Wire):
 
     def raw(self) -> bytes:
         """The token's bytes; a token that is part of a character has no text of its own."""
-        return (
-            self.token.encode("utf-8", errors="surrogatepass") if self.octets is None else bytes(self.octets)
-        )
+        return self.token.encode("utf-8", errors="surrogatepass") if self.octets is None else bytes(self.octets)
 
 
 class _TokenLogprob(_TopLogprob):

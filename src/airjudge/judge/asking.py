@@ -61,8 +61,9 @@ class Asker:
 
     async def _canary_again(self) -> None:
         """After a reply outside its automaton: one question that an enforcing server cannot fail."""
-        async with self._recheck:
+        async with self._recheck, self._free:
             completion = await self._backend.complete(prompts.canary())
+            self.usage += completion.usage
             if not decoding.matches(decoding.CANARY, completion.text):
                 msg = f"the server stopped enforcing reply schemas: the canary gave {completion.text!r}"
                 raise EnforcementMissing(msg)

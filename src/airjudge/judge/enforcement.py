@@ -4,8 +4,8 @@ import re
 
 from airjudge import decoding, prompts
 from airjudge.backends.http import HttpFault
-from airjudge.backends.vllm import VllmBackend
-from airjudge.errors import EnforcementMissing, JudgeNotServed, JudgeTooOld
+from airjudge.backends.vllm import FAILING_HINT, VllmBackend
+from airjudge.errors import EnforcementMissing, JudgeNotServed, JudgeTooOld, JudgeUnreachable, RequestTimeout
 from airjudge.schema import Completion, Question, Record
 
 OLDEST_VERSION = (0, 11)
@@ -89,5 +89,11 @@ async def _first_use(backend: VllmBackend, question: Question) -> Completion:
     try:
         return await backend.warm_up(question)
     except HttpFault as fault:
+        if not 400 <= fault.status < 500:
+            msg = f"the server fails on its first question: {fault}"
+            raise JudgeUnreachable(msg, FAILING_HINT) from fault
         msg = f"the server refuses a request with response_format json_schema: {fault}"
         raise EnforcementMissing(msg) from fault
+    except RequestTimeout as error:
+        msg = f"the server does not answer its first question: {error}"
+        raise JudgeUnreachable(msg, FAILING_HINT) from error
