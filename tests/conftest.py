@@ -1,5 +1,45 @@
+"""What tests share: one real vLLM for the whole session."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from airjudge import server
+from airjudge.errors import AirjudgeError
+from airjudge.profiles import load_profile
+from airjudge.server import Server
+from airjudge.server.process import installed_distribution
+from airjudge.weights import prepared
+
+SMOLLM = "smollm2-135m"
 
 # A busy machine is no failure: the tests that are about time say so themselves.
 settings.register_profile("airjudge", deadline=None)
 settings.load_profile("airjudge")
+
+
+@pytest.fixture(scope="session")
+def smollm_ready() -> None:
+    """Skip where vLLM or the weights of SmolLM2 are missing; in CI that is a failure."""
+    reason = _what_is_missing()
+    if reason:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="session")
+def smollm_server(smollm_ready: None) -> Iterator[Server]:
+    """A real vLLM that serves SmolLM2 with outlines, started and ended by our own code."""
+    with server.serve(SMOLLM) as running:
+        yield running
+
+
+def _what_is_missing() -> str:
+    if installed_distribution() is None:
+        return "vLLM is not installed"
+    try:
+        prepared(load_profile(SMOLLM))
+    except AirjudgeError as error:
+        return f"{error}; {error.hint}"
+    return ""

