@@ -55,63 +55,60 @@ def serve(hub: Hub) -> Iterator[Hub]:
 
 
 def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    return type("Handler", (_Handler,), {"hub": hub})
 
-        def do_HEAD(self) -> None:
-            self.answer()
 
-        def do_GET(self) -> None:
-            self.answer()
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    hub: Hub
 
-        def answer(self) -> None:
-            path = unquote(urlsplit(self.path).path)
-            hub.asked.append(f"{self.command} {path}")
-            if hub.status:
-                self.reply(hub.status, b"no")
-            elif path in {"/api/models/acme/tiny", *(f"/api/models/acme/tiny/revision/{r}" for r in self.revisions())}:
-                self.reply(200, json.dumps(hub.listing()).encode())
-            elif path.startswith("/acme/tiny/resolve/"):
-                revision, name = path.removeprefix("/acme/tiny/resolve/").split("/", 1)
-                known = revision in self.revisions() and name in hub.files
-                self.file(name) if known else self.reply(404, b"", {"X-Error-Code": "EntryNotFound"})
-            else:
-                self.reply(404, b"", {"X-Error-Code": "RepoNotFound"})
+    def do_HEAD(self) -> None:
+        self.answer()
 
-        def revisions(self) -> tuple[str, str]:
-            return "main", hub.commit
+    def do_GET(self) -> None:
+        self.answer()
 
-        def file(self, name: str) -> None:
-            content = hub.files[name]
-            start = 0
-            if asked := self.headers.get("Range"):
-                hub.ranges.append(asked)
-                start = int(asked.removeprefix("bytes=").split("-")[0])
-            headers = {
-                "ETag": f'"{sha256(content) if is_large(name) else sha256(content)[:40]}"',
-                "X-Repo-Commit": hub.commit,
-                "Accept-Ranges": "bytes",
-            }
-            if start:
-                headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
-            self.reply(206 if start else 200, content[start:], headers)
+    def answer(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.hub.asked.append(f"{self.command} {path}")
+        revisions = ("main", self.hub.commit)
+        if self.hub.status:
+            self.reply(self.hub.status, b"no")
+        elif path in {"/api/models/acme/tiny", *(f"/api/models/acme/tiny/revision/{r}" for r in revisions)}:
+            self.reply(200, json.dumps(self.hub.listing()).encode())
+        elif path.startswith("/acme/tiny/resolve/"):
+            revision, name = path.removeprefix("/acme/tiny/resolve/").split("/", 1)
+            self.answer_file(name if revision in revisions else "")
+        else:
+            self.reply(404, b"", {"X-Error-Code": "RepoNotFound"})
 
-        def reply(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "HEAD":
-                return
-            if hub.cut_after is not None and len(body) > hub.cut_after:
-                self.wfile.write(body[: hub.cut_after])
-                hub.status = 503  # and from now on it is not to be reached
-                self.close_connection = True
-                return
-            self.wfile.write(body)
+    def answer_file(self, name: str) -> None:
+        content = self.hub.files.get(name)
+        if content is None:
+            self.reply(404, b"", {"X-Error-Code": "EntryNotFound"})
+            return
+        start = 0
+        if asked := self.headers.get("Range"):
+            self.hub.ranges.append(asked)
+            start = int(asked.removeprefix("bytes=").split("-")[0])
+        headers = {"ETag": f'"{sha256(content)}"', "X-Repo-Commit": self.hub.commit, "Accept-Ranges": "bytes"}
+        if start:
+            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        self.reply(206 if start else 200, content[start:], headers)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+    def reply(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if self.hub.cut_after is not None and len(body) > self.hub.cut_after:
+            body = body[: self.hub.cut_after]
+            self.hub.status = 503  # and from now on it is not to be reached
+            self.close_connection = True
+        self.wfile.write(body)
 
-    return Handler
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by the base class
+        """Say nothing."""

@@ -28,6 +28,7 @@ def log(name: str) -> str:
         ("cache_too_small", "not enough memory", "0.18 GiB KV cache is needed", "smaller judge"),
         ("allocation_refused", "not enough memory", "DefaultCPUAllocator: can't allocate", "smaller judge"),
         ("worker_killed", "was killed, most likely", "WorkerProc initialization failed", "smaller judge"),
+        ("worker_killed_later", "was killed, most likely", "VllmWorker-0 died unexpectedly", "smaller judge"),
         ("option_unknown", "does not know an option", "unrecognized arguments: --no-such-flag", "pip install"),
     ],
 )

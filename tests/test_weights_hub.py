@@ -163,7 +163,9 @@ def test_a_repository_that_lacks_a_named_file_is_refused(hub: Hub) -> None:
 
 
 def test_an_interrupted_download_goes_on_where_it_ended(hub: Hub) -> None:
-    hub.cut_after = 400_000
+    large = bytes(range(256)) * 100_000
+    hub.files["model.safetensors"] = large
+    hub.cut_after = 15_000_000
     with pytest.raises(WeightsUnavailable) as caught:
         pull(weightsmith.profile())
     assert "Traceback" not in str(caught.value)
@@ -173,10 +175,18 @@ def test_an_interrupted_download_goes_on_where_it_ended(hub: Hub) -> None:
     hub.asked.clear()
     hub.ranges.clear()
     weights = pull(weightsmith.profile())
+    assert (weights.path / "model.safetensors").read_bytes() == large
+    assert hub.ranges == ["bytes=10485760-"]  # huggingface_hub writes in pieces of 10 MiB
+
+
+def test_a_beginning_that_is_longer_than_the_file_is_thrown_away(hub: Hub, tmp_path: Path) -> None:
+    unfinished = tmp_path / "cache" / "tiny" / "partial" / "model"
+    unfinished.mkdir(parents=True)
+    (unfinished / f"model.safetensors.{hub.commit}").write_bytes(bytes(2_000_000))
+    (unfinished / f"model.safetensors.{'9' * 40}").write_bytes(b"of another commit")
+    weights = pull(weightsmith.profile())
     assert (weights.path / "model.safetensors").read_bytes() == JUDGE_FILES["model.safetensors"]
-    assert hub.ranges == ["bytes=400000-"]
-    # chat_template.jinja and config.json come first by name and were whole.
-    assert not any("GET" in asked and "config.json" in asked for asked in hub.asked)
+    assert len(list(weights.path.iterdir())) == len(JUDGE_FILES) + 1
 
 
 def test_a_flipped_bit_on_disk_is_found_and_only_that_file_is_brought_again(hub: Hub) -> None:
@@ -229,6 +239,53 @@ def test_another_source_is_asked_when_the_first_has_nothing(hub: Hub) -> None:
     nowhere = {"kind": "folder", "path": "/nowhere/at/all"}
     there = {"kind": "hub", "repo": "acme/tiny"}
     assert pull(weightsmith.profile(sources=[nowhere, there])).path.is_dir()
+
+
+def gguf_profile(content: bytes) -> Profile:
+    file = {"name": "tiny.gguf", "sha256": weightsmith.sha256(content)}
+    return weightsmith.profile(files=[file])
+
+
+def test_a_gguf_file_comes_from_a_hub_as_well(hub: Hub, tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    pytest.importorskip("transformers")
+    hub.files["tiny.gguf"] = weightsmith.write_gguf(tmp_path / "tiny.gguf")
+    weights = pull(gguf_profile(hub.files["tiny.gguf"]), strict=True)
+    assert weights.verified
+    assert (weights.path / "config.json").read_bytes() != JUDGE_FILES["config.json"]
+
+
+def test_another_gguf_file_than_the_profile_names_is_refused(hub: Hub) -> None:
+    hub.files["tiny.gguf"] = b"another"
+    with pytest.raises(WeightsMismatch, match="the profile names"):
+        pull(gguf_profile(b"the one"))
+
+
+def test_a_hub_without_the_gguf_file_is_reported(hub: Hub) -> None:
+    with pytest.raises(WeightsUnavailable, match=r"has no tiny\.gguf") as caught:
+        pull(gguf_profile(b"the one"))
+    assert "airjudge models pull tiny --from" in caught.value.hint
+
+
+@pytest.mark.parametrize("commit", ["../../../../tmp/evil", "main", ""])
+def test_a_hub_that_names_no_commit_is_not_believed(commit: str, hub: Hub) -> None:
+    hub.commit = commit
+    with pytest.raises(WeightsUnavailable):
+        pull(weightsmith.profile())
+
+
+def test_a_hub_cannot_write_outside_the_folder_of_the_judge(hub: Hub, tmp_path: Path) -> None:
+    hub.files["../evil.json"] = b"{}"
+    hub.files["/evil.json"] = b"{}"
+    pull(weightsmith.profile())
+    assert not list(tmp_path.rglob("evil.json"))
+
+
+def test_when_a_profile_gets_its_hashes_the_old_record_is_no_hindrance(hub: Hub, tmp_path: Path) -> None:
+    hub.files["special_tokens_map.json"] = b"{}"
+    pull(weightsmith.profile())
+    remove_model(tmp_path)
+    assert pull(pinned_profile(), strict=True).verified
 
 
 def test_when_no_source_has_them_each_says_why(hub: Hub) -> None:

@@ -41,7 +41,7 @@ def list_profiles(*, as_json: Json = False) -> None:
         console.width = 140
     console.print(_table(rows))
     for profile, _, _ in rows:
-        console.print(f"{profile.id}: {profile.summary}{'' if profile.run_here else ' Not run here.'}", highlight=False)
+        print(f"{profile.id}: {profile.summary}{'' if profile.run_here else ' Not run here.'}")
 
 
 @app.command("pull")

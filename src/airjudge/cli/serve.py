@@ -87,12 +87,15 @@ def _how_to_use(running: "Server") -> str:
   API key   {running.api_key}
   log       {running.log}
 
-For airjudge in another terminal (the same user's needs none of these):
+Your own airjudge commands find it by themselves:
+
+  airjudge score DATA.jsonl --judge {running.profile} --out runs/first
+
+For another user, or a program that uses the package:
 
   export AIRJUDGE_BASE_URL={running.base_url}
   export AIRJUDGE_MODEL={running.model}
   export AIRJUDGE_API_KEY={running.api_key}
-  airjudge score DATA.jsonl --out runs/first
 
 For programs that speak to OpenAI:
 

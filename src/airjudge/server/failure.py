@@ -17,6 +17,7 @@ _NOISE = re.compile(
 )
 _EXCEPTION = re.compile(
     r"^(?!\w*Warning)[\w.]*(Error|Exception|Interrupt|Exit)\b(: |$)|^[\w.-]+: error: |^\S+: No module named "
+    r"|^Worker proc \S+ died unexpectedly"
 )
 
 _SMALLER = "End other programs, or choose a smaller judge: airjudge models list"
@@ -92,7 +93,7 @@ def likely_cause(text: str, code: int) -> tuple[str, str]:
     for pattern, cause, hint in _CAUSES:
         if re.search(pattern, text):
             return cause, hint
-    if re.search(r"in a background process|Engine core initialization failed|EngineDeadError", text):
+    if re.search(r"died unexpectedly|in a background process|Engine core initialization failed|EngineDeadError", text):
         return _KILLED  # the first report is of the death itself: what died had no time to say why
     return _CAUSES_BY_CODE.get(code, ("", _UNKNOWN))
 

@@ -72,7 +72,7 @@ def bring_as_is(job: Job) -> None:
     if job.places.model.exists() and not unfinished.exists():
         job.places.partial.mkdir(mode=0o700, exist_ok=True)
         job.places.model.replace(unfinished)  # not whole, but most of it may be good
-    brought = _first_that_works(job.sources, lambda source: _fetch_folder(job, source, unfinished))
+    brought = _first_that_works(job, lambda source: _fetch_folder(job, source, unfinished))
     _refuse_wrong(job, brought, unfinished)
     _keep_only({file.name for file in brought.files}, unfinished)
     _publish(job, brought, files=brought.files, converter=None)
@@ -82,12 +82,13 @@ def _source_file(job: Job, wanted: SourceFile) -> Path:
     final, partial = job.places.source / wanted.name, job.places.partial / wanted.name
     if final.is_file() and cache.hash_file(final, job.progress).sha256 == wanted.sha256:
         return final
-    found = _first_that_works(job.sources, lambda source: _fetch_gguf(job, source, partial))
+    found = _first_that_works(job, lambda source: _fetch_gguf(job, source, partial))
     if found.sha256 != wanted.sha256:
         shutil.rmtree(job.places.partial)
         msg = f"{wanted.name}: what came has SHA-256 {found.sha256}, the profile names {wanted.sha256}"
         raise WeightsMismatch(msg, "It was refused and removed. Bring it from another source.")
     final.parent.mkdir(mode=0o700, exist_ok=True)
+    cache.sync(partial)
     partial.replace(final)
     cache.sync(final.parent)
     shutil.rmtree(job.places.partial)
@@ -136,18 +137,16 @@ def _fetch_folder(job: Job, source: Source, unfinished: Path) -> Brought:
     return Brought(source, tuple(files), listing.revision, told)
 
 
-def _first_that_works(sources: Sequence[Source], fetch: Callable[[Source], Fetched]) -> Fetched:
-    """Ask one source after the other; what the last ones say matters only if the first failed too."""
+def _first_that_works(job: Job, fetch: Callable[[Source], Fetched]) -> Fetched:
+    """Ask one source after the other; if none has it, say what each said."""
     errors: list[WeightsUnavailable] = []
-    for source in sources:
+    for source in job.sources:
         try:
             return fetch(source)
         except WeightsUnavailable as error:
             errors.append(error)
-    if len(errors) == 1:
-        raise errors[0]
     msg = "; ".join(str(error) for error in errors)
-    raise WeightsUnavailable(msg, errors[0].hint) from errors[0]
+    raise WeightsUnavailable(msg, errors[0].hint.replace("NAME", job.profile.id)) from errors[0]
 
 
 def _refuse_unpinned(job: Job, names: Iterable[str]) -> None:
@@ -163,7 +162,7 @@ def _refuse_wrong(job: Job, brought: Brought, folder: Path) -> None:
     names = [file.name for file in brought.files]
     _refuse_unpinned(job, names)
     named, pins = _named(job.profile), cache.read_pins(job.places)
-    recorded = pins.files if pins else {}
+    recorded = pins.files if pins and not job.profile.pinned else {}
     lacking = sorted({*named, *recorded} - set(names))
     if lacking:
         msg = f"{brought.source} lacks {', '.join(lacking)}"
