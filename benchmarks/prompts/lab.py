@@ -14,18 +14,22 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import aiohttp
 import numpy as np
 from figures import Judged, header, table
-from variants import QUESTIONS, VARIANTS, Message, Sample, Statement
+from variants import QUESTIONS, VARIANTS, Message, Sample, Statement, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 SETS = ("wice_subclaims", "factcheck_bench_claims", "klue_nli_ko")
 SCHEMA = {"type": "integer", "enum": [0, 1]}
 Key = tuple[str, str, str]  # question, sample id, statement id
+Pair = tuple[Sample, Statement]
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,7 @@ def read_samples(path: Path) -> list[Sample]:
         for line in lines:
             record = json.loads(line)
             statements = tuple(
-                Statement(id=s["id"], text=s["text"], label=int(s["label"]))
-                for s in record["statements"]
+                Statement(id=s["id"], text=s["text"], label=int(s["label"])) for s in record["statements"]
             )
             samples.append(
                 Sample(
@@ -58,14 +61,6 @@ def read_samples(path: Path) -> list[Sample]:
                 )
             )
     return samples
-
-
-def subset(samples: Sequence[Sample], n: int, rng: np.random.Generator) -> list[Sample]:
-    """Take n samples without replacement, in file order; all of them if there are fewer."""
-    if n >= len(samples):
-        return list(samples)
-    chosen = sorted(rng.choice(len(samples), size=n, replace=False).tolist())
-    return [samples[i] for i in chosen]
 
 
 def log_odds(alternatives: Sequence[Mapping[str, str | float]]) -> float:
@@ -169,7 +164,7 @@ async def ask_sample(asker: Asker, sample: Sample, questions: Sequence[str]) -> 
     await asyncio.gather(*(ask_statement(s) for s in rest))
 
 
-async def ask_all(server: Server, sets: Mapping[str, Sequence[Sample]], questions: Sequence[str], raw: Path) -> Asker:
+async def ask_all(server: Server, sets: Mapping[str, Sequence[Sample]], *, questions: Sequence[str], raw: Path) -> None:
     """Ask every question about every statement that ``raw`` does not answer yet."""
     headers = {"Authorization": f"Bearer {server.api_key}"} if server.api_key else {}
     timeout = aiohttp.ClientTimeout(total=None)  # a slow machine may queue for long; nothing is retried
@@ -178,13 +173,17 @@ async def ask_all(server: Server, sets: Mapping[str, Sequence[Sample]], question
         for name, samples in sets.items():
             print(f"asking {name}: {len(samples)} samples", file=sys.stderr)
             await asyncio.gather(*(ask_sample(asker, s, questions) for s in samples))
-    return asker
 
 
-def judged(samples: Sequence[Sample], weights: Mapping[str, float], known: Mapping[Key, float]) -> Judged:
-    """Log-odds of one variant beside the labels of one set."""
+def answered(samples: Sequence[Sample], questions: Sequence[str], known: Mapping[Key, float]) -> list[Pair]:
+    """The statements for which every question is answered, with their samples, in file order."""
     pairs = [(sample, statement) for sample in samples for statement in sample.statements]
-    number = {group: i for i, group in enumerate(sorted({s.group for s in samples}))}
+    return [(s, t) for s, t in pairs if all((q, s.id, t.id) in known for q in questions)]
+
+
+def judged(pairs: Sequence[Pair], weights: Weights, known: Mapping[Key, float]) -> Judged:
+    """Log-odds of one variant beside the labels."""
+    number = {group: i for i, group in enumerate(sorted({s.group for s, _ in pairs}))}
     logits = [sum(w * known[q, s.id, t.id] for q, w in weights.items()) for s, t in pairs]
     return Judged(
         logits=np.array(logits, dtype=np.float64),
@@ -196,15 +195,18 @@ def judged(samples: Sequence[Sample], weights: Mapping[str, float], known: Mappi
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--base-url", required=True, help="such as http://127.0.0.1:8000/v1")
-    parser.add_argument("--model", required=True, help="name under which the server serves the judge")
+    parser.add_argument("--base-url", default="http://127.0.0.1:8000/v1", help="such as http://127.0.0.1:8000/v1")
+    parser.add_argument("--model", default="judge", help="name under which the server serves the judge")
     parser.add_argument("--api-key-env", help="environment variable that holds the server's key")
     parser.add_argument("--variants", default=",".join(VARIANTS), help="names, comma-separated (default: all)")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("AIRJUDGE_DATA", "../shared/data")))
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of raw.jsonl")
-    parser.add_argument("--subset", type=int, help="samples a set, drawn with --seed (default: all)")
+    parser.add_argument("--sets", default=",".join(SETS), help="file names without .jsonl, comma-separated")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of raw.jsonl")
+    parser.add_argument(
+        "--known", action="store_true", help="ask nothing: figures over what raw.jsonl answers for all the variants"
+    )
     parser.add_argument("--concurrency", type=int, default=24, help="requests in flight")
-    parser.add_argument("--seed", type=int, default=0, help="of the subset and the bootstrap")
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
     return parser.parse_args()
 
 
@@ -212,18 +214,21 @@ def main() -> None:
     """Ask what is not known yet, then print the table."""
     options = arguments()
     variants = {name: VARIANTS[name] for name in options.variants.split(",")}
-    sets = {name: read_samples(options.data / f"{name}.jsonl") for name in SETS}
-    if options.subset:
-        sets = {name: subset(s, options.subset, np.random.default_rng(options.seed)) for name, s in sets.items()}
-    key = os.environ[options.api_key_env] if options.api_key_env else ""
-    server = Server(options.base_url, options.model, key, options.concurrency)
+    sets = {name: read_samples(options.data / f"{name}.jsonl") for name in options.sets.split(",")}
     # Asked in this order, questions with one layout share the statement's cached prefix.
     questions = list(dict.fromkeys(q for weights in variants.values() for q in weights))
-    options.out.mkdir(parents=True, exist_ok=True)
-    asker = asyncio.run(ask_all(server, sets, questions, options.out / "raw.jsonl"))
+    raw = options.out / "raw.jsonl"
+    if not options.known:
+        options.out.mkdir(parents=True, exist_ok=True)
+        key = os.environ[options.api_key_env] if options.api_key_env else ""
+        server = Server(options.base_url, options.model, key, options.concurrency)
+        asyncio.run(ask_all(server, sets, questions=questions, raw=raw))
+    known = dict(read_raw(raw))
+    pairs = {name: answered(samples, questions, known) for name, samples in sets.items()}
     print(*header(), sep="\n")
     for variant, weights in variants.items():
-        print(*table(variant, {n: judged(s, weights, asker.known) for n, s in sets.items()}, options.seed), sep="\n")
+        columns = {name: judged(p, weights, known) for name, p in pairs.items() if p}
+        print(*table(variant, columns, options.seed), sep="\n")
 
 
 if __name__ == "__main__":
