@@ -94,6 +94,7 @@ def test_pull_from_a_folder_prepares_and_verify_agrees(stick: Path, tmp_path: Pa
     assert verified.returncode == 0, verified.stderr
     assert told["digest"] in verified.stdout
     assert "every file is the one that the profile names" in verified.stdout
+    assert re.search(r"outlines compiles the reply schemas: verdict \d+\.\d\d s", verified.stdout)
     weights = Path(told["path"]) / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"!")
     failed = airjudge("verify", name, cache=tmp_path / "a cache")

@@ -74,7 +74,7 @@ def pull(
 
 @app.command("verify")
 def verify(name: Name, *, as_json: Json = False) -> None:
-    """Read all files of a judge's weights again and compare them with their hashes."""
+    """Read all files of a judge's weights again, compare them with their hashes, and compile our schemas for it."""
     from airjudge import weights
     from airjudge.cli.render import stages
     from airjudge.profiles import load_profile
@@ -82,11 +82,16 @@ def verify(name: Name, *, as_json: Json = False) -> None:
     profile = load_profile(name)
     with stages() as told:
         report = weights.verify(profile, progress=_in_megabytes(told))
+        told("compiling the reply schemas over the judge's vocabulary", 0, 0)
+        compile_s = weights.compile_seconds(weights.prepared(profile).path)
     if as_json:
-        print(report.model_dump_json())
+        print(json.dumps({**report.model_dump(mode="json"), "compile_s": compile_s}))
         return
     print(f"{report.profile}: {report.n_files} files, {report.n_bytes / 1e9:.2f} GB, all as recorded")
     print(f"sha256 {report.digest}, {_trust(verified=report.verified)}")
+    if compile_s is not None:
+        cost = ", ".join(f"{schema} {seconds:.2f} s" for schema, seconds in compile_s.items())
+        print(f"outlines compiles the reply schemas: {cost}")
 
 
 def _in_megabytes(told: "Progress") -> "Progress":

@@ -1,6 +1,9 @@
 """Weights: brought from where the profile says, checked against its hashes, made ready for vLLM."""
 
 from airjudge.weights.cache import Prepared, Progress, cache_dir, silent
+from airjudge.weights.compiling import compile_seconds
 from airjudge.weights.prepare import Verification, prepared, pull, verify
 
-__all__ = ["Prepared", "Progress", "Verification", "cache_dir", "prepared", "pull", "silent", "verify"]
+__all__ = [
+    "Prepared", "Progress", "Verification", "cache_dir", "compile_seconds", "prepared", "pull", "silent", "verify",
+]  # fmt: skip

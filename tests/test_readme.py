@@ -1,0 +1,80 @@
+"""What README says is true: its options exist, its example runs, its figures are those of the benchmarks."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airjudge.profiles import default_profile_name
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def ours(*arguments: str) -> str:
+    command = [sys.executable, "-m", "airjudge", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_each_option_of_the_table_exists() -> None:
+    options = set(re.findall(r"--[a-z-]+", README.split("| option |")[1].split("\n\n")[0]))
+    assert len(options) >= 10
+    known = ours("score", "--help")
+    assert not [option for option in options if option not in known]
+
+
+def test_each_command_of_the_shell_blocks_exists() -> None:
+    lines = [line.split("#")[0].split() for block in blocks("sh") for line in block.splitlines()]
+    targets = {words[1] for words in lines if words[:1] == ["make"]}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert targets >= {"demo", "test"}
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+    commands = {words[1] for words in lines if words and words[0].endswith("airjudge")}
+    assert commands >= {"score", "serve"}
+    assert all(f"  {command} " in ours("--help") for command in commands)
+
+
+def test_the_named_default_is_the_default() -> None:
+    assert f"`{default_profile_name('cpu')}`" in README
+
+
+@pytest.mark.server
+@pytest.mark.usefixtures("smollm_ready")
+def test_the_python_example_runs() -> None:
+    [example] = blocks("python")
+    assert 'Judge.serve("qwen2.5-coder-1.5b")' in example
+    script = example.replace('"qwen2.5-coder-1.5b"', '"smollm2-135m"')
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    value, statements, signature = ended.stdout.splitlines()
+    assert float(value) in {0.0, 0.5, 1.0}
+    assert "埃菲尔铁塔位于巴黎。" in statements
+    assert "smollm2-135m" in signature
+
+
+def test_the_accuracy_figures_are_those_of_the_benchmark() -> None:
+    found = json.loads((RESULTS / "accuracy.json").read_text(encoding="utf-8"))
+    for name, figures in found["sets"].items():
+        low, high = figures["auc_ci95"]
+        assert f"| {name} | {figures['n']} | {figures['auc']:.3f} ({low:.2f}–{high:.2f}) |" in BENCHMARKS
+        assert f"| {name} | {figures['n']} | {figures['auc']:.2f} | {figures['balanced_accuracy']:.2f} |" in README
+    for key in ("auc", "balanced_accuracy"):
+        assert f"{found['means'][key]:.3f}" in BENCHMARKS
+
+
+def test_the_efficiency_figures_are_those_of_the_benchmark() -> None:
+    found = json.loads((RESULTS / "efficiency.json").read_text(encoding="utf-8"))
+    for name, tokens in found["tokens"].items():
+        assert f"| {name} | {tokens['computed']:.0f} | {tokens['unique']:.0f} | {tokens['ratio']:.3f} |" in BENCHMARKS
+    assert f"{found['time']['median_ratio']:.3f}" in BENCHMARKS
+    for name, milliseconds in found["client_ms_per_verdict"].items():
+        assert f"| {name} | {milliseconds:.2f} |" in BENCHMARKS
