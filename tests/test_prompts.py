@@ -1,7 +1,6 @@
 """What is the same for all statements of a sample comes first, and data stay data."""
 
 import json
-from os.path import commonpath
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,9 +28,21 @@ def test_the_reference_is_never_in_a_pointwise_prompt() -> None:
 
 def test_prompts_of_one_sample_differ_only_from_the_statement_on() -> None:
     a, b = (prompts.pointwise(SAMPLE, Statement(id=x, text=x)) for x in ("Alpha.", "Beta."))
-    shared = commonpath([text_of(a), text_of(b)])
-    assert "It carries no cars." in shared
-    assert SAMPLE.user_input in shared
+    same = next(at for at, (x, y) in enumerate(zip(text_of(a), text_of(b), strict=False)) if x != y)
+    assert "[3] It carries no cars." in text_of(a)[:same]
+    assert text_of(a)[same:].startswith("Alpha.")
+
+
+def test_a_fragment_comes_with_its_question_and_a_sentence_does_not() -> None:
+    for fragment in ("Mount Everest.", "At six.", "珠穆朗玛峰。", "에베레스트산."):
+        assert SAMPLE.user_input in text_of(prompts.pointwise(SAMPLE, Statement(id="1", text=fragment)))
+    for sentence in ("The ferry leaves at six.", "埃菲尔铁塔位于巴黎。"):
+        assert SAMPLE.user_input not in text_of(prompts.pointwise(SAMPLE, Statement(id="1", text=sentence)))
+
+
+def test_the_closest_sentences_stand_right_before_the_statement() -> None:
+    text = text_of(prompts.pointwise(SAMPLE, Statement(id="1", text="The ferry carries no cars at all.")))
+    assert "- It carries no cars.\n\nStatement: The ferry carries no cars at all." in text
 
 
 def test_contexts_keep_their_numbers_when_a_blank_one_is_left_out() -> None:
