@@ -20,7 +20,7 @@ def row(name: str, n_statements: int = 1) -> Row:
     texts = [f"Harbour {name} opened pier {number}." for number in _NUMBERS[:n_statements]]
     return {
         "id": name,
-        "user_input": f"What did harbour {name} open?",
+        "user_input": f"What did Harbour {name} open?",
         "reference": " ".join(texts),
         "retrieved_contexts": texts,
         "statements": [{"id": str(n), "text": text} for n, text in enumerate(texts, 1)],

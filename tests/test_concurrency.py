@@ -31,7 +31,7 @@ async def test_the_limit_holds_while_replies_are_refused_and_the_canary_is_asked
     stub: Stub, tmp_path: Path
 ) -> None:
     stub.config.latency_s = 0.02
-    stub.faults.append(Fault(faults_of.say("Sure."), when=faults_of.mentions("harbour N1")))
+    stub.faults.append(Fault(faults_of.say("Sure."), when=faults_of.mentions("Harbour N1")))
     rows = [row(f"N{n}", 2) for n in range(20)]
     await score_rows(stub, rows, tmp_path, settings=JudgeSettings(concurrency=2))
     assert stub.peak_in_flight == 2
@@ -47,17 +47,17 @@ async def test_requests_are_open_together_up_to_the_limit(stub: Stub, tmp_path: 
 async def test_the_first_statement_of_a_sample_goes_alone_and_the_others_together(stub: Stub, tmp_path: Path) -> None:
     stub.config.latency_s = 0.1
     await score_rows(stub, [row("North", 6)], tmp_path)
-    lead, *followers = (one for one in stub.chats if "harbour North" in one.text)
+    lead, *followers = (one for one in stub.chats if "Harbour North" in one.text)
     assert lead.left_at is not None
     assert all(one.arrived_at >= lead.left_at for one in followers)
     assert [one.in_flight for one in followers] == [1, 2, 3, 4, 5]
 
 
 async def test_a_cancelled_run_leaves_no_request_open(stub: Stub, tmp_path: Path) -> None:
-    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("harbour")))
+    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Harbour")))
     task = asyncio.create_task(score_rows(stub, [row("North"), row("South")], tmp_path))
     for _ in range(1000):
-        if stub.bodies("harbour"):
+        if stub.bodies("Harbour"):
             break
         await asyncio.sleep(0.01)
     task.cancel()

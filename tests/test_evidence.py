@@ -23,7 +23,13 @@ def test_scripts_without_spaces_are_compared_too() -> None:
 
 
 def test_a_context_without_sentence_ends_is_cut() -> None:
-    assert [len(one) for one in closest_sentences(["word " * 500], "word")] == [MAX_CHARACTERS]
+    contexts = ["word " * 500, "other", "another"]
+    assert [len(one) for one in closest_sentences(contexts, "word")] == [MAX_CHARACTERS, len("other")]
+
+
+def test_contexts_that_hold_no_more_are_not_said_twice() -> None:
+    assert closest_sentences(["One. Two."], "Two") == []
+    assert closest_sentences([], "Two") == []
 
 
 def test_without_a_shared_word_the_first_sentences_stand_in() -> None:

@@ -31,7 +31,7 @@ from tests.stub import Fault, Stub, StubConfig
 from tests.stub import faults as faults_of
 
 THREE = [row("North"), row("Middle"), row("South")]
-IN_MIDDLE = faults_of.mentions("harbour Middle")
+IN_MIDDLE = faults_of.mentions("Harbour Middle")
 EIFFEL = {
     "user_input": "Where is the Eiffel Tower?",
     "retrieved_contexts": ["The Eiffel Tower stands in Paris."],
@@ -113,7 +113,7 @@ async def test_a_server_that_ignores_the_schema_is_refused_before_any_sample(tmp
             await score_rows(stub, THREE, tmp_path)
         assert "'hello'" in str(caught.value)
         assert "--structured-outputs-config" in caught.value.hint
-        assert not stub.bodies("harbour")
+        assert not stub.bodies("Harbour")
         # The probe for the backend and the canary, nothing else.
         assert len(stub.chats) == 2
 
@@ -123,7 +123,7 @@ async def test_a_server_that_rejects_response_format_is_refused_by_that_name(stu
     stub.faults.append(Fault(faults_of.respond(400, {"error": {"message": words, "code": 400}})))
     with pytest.raises(EnforcementMissing, match="response_format"):
         await enter(connected(stub))
-    assert not stub.bodies("harbour")
+    assert not stub.bodies("Harbour")
 
 
 async def test_json_object_is_sent_once_after_the_version_check_and_never_with_a_sample(
@@ -132,7 +132,7 @@ async def test_json_object_is_sent_once_after_the_version_check_and_never_with_a
     await score_rows(stub, THREE, tmp_path)
     probes = [one for one in stub.chats if "json_object" in one.raw.decode()]
     assert len(probes) == 1
-    assert "harbour" not in probes[0].text
+    assert "Harbour" not in probes[0].text
     versions = [one.number for one in stub.requests if one.path == "/version"]
     assert min(versions) < probes[0].number == stub.chats[0].number
 
@@ -182,7 +182,7 @@ async def test_a_schema_that_does_not_compile_is_not_asked_for_again(stub: Stub)
 async def test_each_schema_is_warmed_up_once_and_alone(stub: Stub, tmp_path: Path) -> None:
     stub.config.latency_s = 0.05
     await score_rows(stub, THREE, tmp_path, settings=JudgeSettings(method="ragas"))
-    warm_up = [one for one in stub.chats if "harbour" not in one.text]
+    warm_up = [one for one in stub.chats if "Harbour" not in one.text]
     assert all(one.in_flight == 1 for one in warm_up)
     names = [one.schema_name for one in warm_up]
     assert {name: names.count(name) for name in names} == dict.fromkeys(
@@ -215,7 +215,7 @@ async def test_a_base_url_may_have_v1_a_slash_and_a_path_before(prefix: str, end
 async def test_a_passing_fault_is_tried_again_until_it_has_passed(stub: Stub, tmp_path: Path) -> None:
     stub.faults.append(Fault(faults_of.respond(500), when=IN_MIDDLE, times=3))
     assert kinds(await score_rows(stub, THREE, tmp_path)) == {"North": None, "Middle": None, "South": None}
-    assert len(stub.bodies("harbour Middle")) == 4
+    assert len(stub.bodies("Harbour Middle")) == 4
 
 
 async def test_a_lasting_500_on_a_warm_schema_is_tried_at_least_four_times_with_growing_pauses(
@@ -224,7 +224,7 @@ async def test_a_lasting_500_on_a_warm_schema_is_tried_at_least_four_times_with_
     stub.faults.append(Fault(faults_of.respond(500), when=IN_MIDDLE))
     records = await score_rows(stub, THREE, tmp_path)
     assert kinds(records) == {"North": None, "Middle": RequestFailed.kind, "South": None}
-    tries = [one for one in stub.chats if "harbour Middle" in one.text]
+    tries = [one for one in stub.chats if "Harbour Middle" in one.text]
     assert len(tries) >= 4
     assert len({one.raw for one in tries}) == 1
     pauses = [b.arrived_at - (a.left_at or 0) for a, b in itertools.pairwise(tries)]
@@ -239,7 +239,7 @@ async def test_retry_after_is_waited_for(stub: Stub, tmp_path: Path) -> None:
     busy = faults_of.respond(503, headers={"Retry-After": "1"})
     stub.faults.append(Fault(busy, when=IN_MIDDLE, times=1))
     assert set(kinds(await score_rows(stub, THREE, tmp_path)).values()) == {None}
-    first, second = (one for one in stub.chats if "harbour Middle" in one.text)
+    first, second = (one for one in stub.chats if "Harbour Middle" in one.text)
     assert second.arrived_at - first.arrived_at >= 0.99
 
 
@@ -257,7 +257,7 @@ async def test_a_connection_that_breaks_once_costs_no_sample(
 ) -> None:
     stub.faults.append(Fault(action, when=IN_MIDDLE, times=1))
     assert set(kinds(await score_rows(stub, THREE, tmp_path)).values()) == {None}
-    assert len(stub.bodies("harbour Middle")) == 2
+    assert len(stub.bodies("Harbour Middle")) == 2
 
 
 @pytest.mark.usefixtures("quick_retries")
@@ -281,7 +281,7 @@ async def test_a_refused_request_is_not_sent_again(stub: Stub, tmp_path: Path) -
     stub.faults.append(Fault(faults_of.respond(422), when=IN_MIDDLE))
     records = await score_rows(stub, THREE, tmp_path)
     assert kinds(records) == {"North": None, "Middle": RequestFailed.kind, "South": None}
-    assert len(stub.bodies("harbour Middle")) == 1
+    assert len(stub.bodies("Harbour Middle")) == 1
 
 
 async def test_a_key_that_stops_working_stops_the_run(stub: Stub, tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ async def test_a_slow_reply_costs_its_sample_alone_and_is_not_asked_again(stub: 
     stub.faults.append(Fault(faults_of.hang(60), when=IN_MIDDLE))
     records = await score_rows(stub, THREE, tmp_path, settings=JudgeSettings(timeout_s=1))
     assert kinds(records) == {"North": None, "Middle": RequestTimeout.kind, "South": None}
-    assert len(stub.bodies("harbour Middle")) == 1
+    assert len(stub.bodies("Harbour Middle")) == 1
 
 
 async def test_a_failed_statement_leaves_the_other_verdicts_of_its_sample(stub: Stub, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ async def test_an_over_long_prompt_is_found_before_sending_with_both_counts(tmp_
         long = row("Middle") | {"retrieved_contexts": ["Harbour Middle " * 600]}
         records = await score_rows(stub, [row("North"), long, row("South")], tmp_path)
         assert kinds(records) == {"North": None, "Middle": PromptTooLong.kind, "South": None}
-        assert not stub.bodies("harbour Middle")
+        assert not stub.bodies("Harbour Middle")
         counted = [one for one in stub.requests if one.path == "/tokenize"]
         assert len(counted) == 1
         error = records[1].error
@@ -328,7 +328,7 @@ async def test_a_server_that_refuses_the_length_with_a_misleading_number_is_not_
     stub.faults.append(Fault(faults_of.over_length(8193, 8192), when=IN_MIDDLE))
     records = await score_rows(stub, THREE, tmp_path)
     assert kinds(records) == {"North": None, "Middle": PromptTooLong.kind, "South": None}
-    assert len(stub.bodies("harbour Middle")) == 1
+    assert len(stub.bodies("Harbour Middle")) == 1
     assert records[1].error is not None
     # The prompt was counted again: the server's own 8193 is not repeated as its length.
     assert "8193" not in records[1].error.message
@@ -346,7 +346,7 @@ async def test_one_reply_outside_the_automaton_costs_its_sample_and_a_second_can
     assert kinds(await score_rows(stub, THREE, tmp_path)) == {"North": None, "Middle": "reply_refused", "South": None}
     names = [one.schema_name for one in stub.chats]
     assert names.count("canary") == 2
-    assert len(stub.bodies("harbour Middle")) == 1
+    assert len(stub.bodies("Harbour Middle")) == 1
 
 
 def test_a_python_caller_gets_the_typed_error_of_one_sample(stub: Stub) -> None:

@@ -20,7 +20,7 @@ from tests.stub import faults as faults_of
 
 RAGAS = JudgeSettings(method="ragas")
 THREE = [row("North"), row("Middle", 2), row("South")]
-ASKED_ABOUT_MIDDLE = faults_of.mentions("harbour Middle")
+ASKED_ABOUT_MIDDLE = faults_of.mentions("Harbour Middle")
 RAGAS_ABOUT_MIDDLE = faults_of.all_of(ASKED_ABOUT_MIDDLE, faults_of.schema_named("classifications"))
 
 
@@ -42,7 +42,7 @@ ONE, TWO = "Harbour Middle opened pier one.", "Harbour Middle opened pier two."
 
 
 def pointwise_requests(stub: Stub, name: str) -> list[faults_of.RecordedRequest]:
-    return [one for one in stub.chats if f"harbour {name}" in one.text and one.schema_name == "verdict"]
+    return [one for one in stub.chats if f"Harbour {name}" in one.text and one.schema_name == "verdict"]
 
 
 def long_row(n_statements: int) -> Row:
@@ -98,7 +98,7 @@ async def test_a_classification_in_another_shape_is_completed_one_statement_at_a
     assert set(kinds(records).values()) == {None}
     assert [one.attributed for one in records[1].statements] == [True, True]
     assert len(pointwise_requests(stub, "Middle")) == 2
-    assert len(stub.bodies("harbour Middle")) == 3
+    assert len(stub.bodies("Harbour Middle")) == 3
     # The proof at the start, and once more for the reply outside the automaton.
     assert [one.schema_name for one in stub.chats].count("canary") == 2
 
@@ -106,8 +106,8 @@ async def test_a_classification_in_another_shape_is_completed_one_statement_at_a
 # ragas#1228
 async def test_prose_and_a_hang_among_four_rows_cost_those_two_alone(stub: Stub, tmp_path: Path) -> None:
     rows = [row(name) for name in ("North", "East", "South", "West")]
-    stub.faults.append(Fault(faults_of.say("I cannot tell."), when=faults_of.mentions("harbour East")))
-    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("harbour South")))
+    stub.faults.append(Fault(faults_of.say("I cannot tell."), when=faults_of.mentions("Harbour East")))
+    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Harbour South")))
     records = await score_rows(stub, rows, tmp_path, settings=JudgeSettings(timeout_s=1))
     assert kinds(records) == {"North": None, "East": "reply_refused", "South": "timeout", "West": None}
 
@@ -166,7 +166,7 @@ async def test_a_reply_that_is_always_cut_is_never_asked_for_again(stub: Stub, t
     stub.faults.append(Fault(faults_of.say(cut, finish_reason="length"), when=RAGAS_ABOUT_MIDDLE))
     (record,) = await score_rows(stub, [long_row(5)], tmp_path, settings=RAGAS)
     assert record.score == 1
-    names = [one.schema_name for one in stub.chats if "harbour Middle" in one.text]
+    names = [one.schema_name for one in stub.chats if "Harbour Middle" in one.text]
     assert (names.count("classifications"), names.count("verdict")) == (1, 5)
     # The broken text goes into no later request: all five are of one size.
     assert len({len(one.raw) for one in pointwise_requests(stub, "Middle")}) == 1
@@ -181,10 +181,10 @@ async def test_a_verdict_cut_before_its_token_is_named_so(stub: Stub, tmp_path: 
 # ragas#955
 async def test_contexts_beyond_the_model_fail_with_both_counts_and_no_request(tmp_path: Path) -> None:
     with Stub(StubConfig(max_model_len=2000)) as stub:
-        rows = [row("North"), row("Middle") | {"retrieved_contexts": ["harbour Middle pier " * 800]}]
+        rows = [row("North"), row("Middle") | {"retrieved_contexts": ["Harbour Middle pier " * 800]}]
         records = await score_rows(stub, rows, tmp_path, settings=RAGAS)
         assert kinds(records)["Middle"] == "prompt_too_long"
-        assert not stub.bodies("harbour Middle")
+        assert not stub.bodies("Harbour Middle")
         assert records[1].error is not None
         # 2000 less the 1024 tokens of the reply.
         assert "at most 976" in records[1].error.message
@@ -258,7 +258,7 @@ async def test_empty_retrieval_scores_zero_without_a_question(stub: Stub, tmp_pa
     empty = row("Middle", 2) | {"retrieved_contexts": contexts}
     records = await score_rows(stub, [row("North"), empty], tmp_path)
     assert [(one.score, one.status) for one in records] == [(1, "scored"), (0, "scored")]
-    assert not stub.bodies("harbour Middle")
+    assert not stub.bodies("Harbour Middle")
 
 
 @pytest.mark.parametrize("contexts", [[], [""], ["  "]])
@@ -275,7 +275,7 @@ def test_the_metric_object_refuses_empty_retrieval_before_any_request(stub: Stub
 # ragas#1280, #1364, #1667, #2044
 async def test_a_slow_third_row_is_the_only_one_lost(stub: Stub, tmp_path: Path) -> None:
     rows = [row(name) for name in ("North", "East", "South", "West", "Middle")]
-    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("harbour South")))
+    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Harbour South")))
     settings = JudgeSettings(timeout_s=1, concurrency=2)
     records = await score_rows(stub, rows, tmp_path, settings=settings)
     assert [one.score for one in records] == [1, 1, None, 1, 1]
@@ -295,7 +295,7 @@ async def test_a_malformed_line_in_the_middle_is_a_record_like_others(stub: Stub
 async def test_a_summary_says_how_many_failed_and_what_they_could_change(stub: Stub, tmp_path: Path) -> None:
     rows = [row(name) for name in ("North", "East", "South", "West")]
     for name in ("East", "West"):
-        stub.faults.append(Fault(faults_of.say("?"), when=faults_of.mentions(f"harbour {name}")))
+        stub.faults.append(Fault(faults_of.say("?"), when=faults_of.mentions(f"Harbour {name}")))
     await score_rows(stub, rows, tmp_path)
     summary = json.loads((tmp_path / "run" / "run.json").read_text())["summary"]
     assert (summary["n"], summary["n_scored"], summary["n_failed"], summary["mean"]) == (4, 2, 2, 1)
@@ -309,4 +309,4 @@ async def test_a_summary_says_how_many_failed_and_what_they_could_change(stub: S
 async def test_a_cache_salt_is_sent_unchanged_with_every_question(stub: Stub, tmp_path: Path) -> None:
     salt = "s4lt/+ü"
     await score_rows(stub, THREE, tmp_path, settings=JudgeSettings(cache_salt=salt))
-    assert {body.get("cache_salt") for body in stub.bodies("harbour")} == {salt}
+    assert {body.get("cache_salt") for body in stub.bodies("Harbour")} == {salt}

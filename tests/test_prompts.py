@@ -41,7 +41,8 @@ def test_a_fragment_comes_with_its_question_and_a_sentence_does_not() -> None:
 
 
 def test_the_closest_sentences_stand_right_before_the_statement() -> None:
-    text = text_of(prompts.pointwise(SAMPLE, Statement(id="1", text="The ferry carries no cars at all.")))
+    sample = SAMPLE.model_copy(update={"retrieved_contexts": ("It departs at six. It is red.", "It carries no cars.")})
+    text = text_of(prompts.pointwise(sample, Statement(id="1", text="The ferry carries no cars at all.")))
     assert "- It carries no cars.\n\nStatement: The ferry carries no cars at all." in text
 
 

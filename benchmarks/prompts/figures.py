@@ -1,15 +1,14 @@
-"""Figures of one variant against human labels, each with a bootstrap interval over groups."""
+"""Figures of one variant against human labels: Markdown lines, one a set."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-N_RESAMPLES = 1000
-NAMES = ("auc", "bacc", "kappa", "best", "yes")
+from airjudge.agreement import Bools, Floats, Indices, auc, balanced_accuracy, cluster_bootstrap, cohen_kappa
+
+Statistic = Callable[[Bools, Floats], float | None]
+Resampled = Callable[[Indices], float | None]
 
 
 @dataclass(frozen=True)
@@ -18,91 +17,91 @@ class Judged:
 
     logits: Floats
     labels: Bools
-    groups: npt.NDArray[np.int64]
+    groups: Sequence[str]
 
 
-def ranks(values: Floats) -> Floats:
-    """Ranks from 1, ties sharing their mean rank."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
-
-
-def area_under_roc(logits: Floats, labels: Bools) -> float:
-    """Chance that a positive outranks a negative, a tie counting half (Mann-Whitney U).
-
-    Both labels must occur; so for every figure here.
-    """
-    n_pos, n_neg = int(labels.sum()), int((~labels).sum())
-    return float((ranks(logits)[labels].sum() - n_pos * (n_pos + 1) / 2) / (n_pos * n_neg))
-
-
-def balanced_accuracy(logits: Floats, labels: Bools, cut: float = 0.0) -> float:
-    """Mean of the accuracies on each label; log-odds at the cut count as yes."""
-    yes = logits >= cut
-    return float((yes[labels].mean() + (~yes[~labels]).mean()) / 2)
-
-
-def best_balanced_accuracy(logits: Floats, labels: Bools) -> float:
+def best_balanced_accuracy(labels: Bools, logits: Floats) -> float | None:
     """Balanced accuracy at the threshold best for these very labels: an upper bound, no estimate."""
-    cuts = np.unique(logits)
-    yes_pos = np.searchsorted(np.sort(logits[labels]), cuts)
-    yes_neg = np.searchsorted(np.sort(logits[~labels]), cuts)
-    gain = yes_neg / int((~labels).sum()) - yes_pos / int(labels.sum())
-    return float(0.5 + gain.max() / 2)
+    found = [balanced_accuracy(labels, logits >= cut) for cut in np.unique(logits)]
+    return max((one for one in found if one is not None), default=None)
 
 
-def kappa(logits: Floats, labels: Bools) -> float:
-    """Cohen's kappa of the verdicts at log-odds 0 with the labels."""
-    yes = logits >= 0
-    observed = float(np.mean(yes == labels))
-    p, q = float(yes.mean()), float(labels.mean())
-    expected = p * q + (1 - p) * (1 - q)
-    return (observed - expected) / (1 - expected)
-
-
-def figures(judged: Judged) -> Floats:
-    """The figures called ``NAMES``, in that order."""
-    x, y = judged.logits, judged.labels
-    best = best_balanced_accuracy(x, y)
-    return np.array([area_under_roc(x, y), balanced_accuracy(x, y), kappa(x, y), best, float((x >= 0).mean())])
-
-
-def resampled(judged: Judged, rng: np.random.Generator) -> Floats:
-    """Figures of ``N_RESAMPLES`` draws of whole groups, shape (N_RESAMPLES, len(NAMES)).
-
-    A draw without both labels is drawn again, since the figures are undefined on it.
-    """
-    members = [np.flatnonzero(judged.groups == g) for g in np.unique(judged.groups)]
-    rows: list[Floats] = []
-    while len(rows) < N_RESAMPLES:
-        drawn = np.concatenate([members[i] for i in rng.integers(len(members), size=len(members))])
-        part = Judged(judged.logits[drawn], judged.labels[drawn], judged.groups[drawn])
-        if 0 < part.labels.sum() < part.labels.size:
-            rows.append(figures(part))
-    return np.array(rows)
-
-
-def row(name: str, value: Floats, draws: Floats) -> str:
-    """One line of the table: each figure and its 95 % interval."""
-    low, high = np.percentile(draws, [2.5, 97.5], axis=0)
-    cells = [f"{v:.3f} [{a:.3f}, {b:.3f}]" for v, a, b in zip(value, low, high, strict=True)]
-    return f"| {name} | " + " | ".join(cells) + " |"
+# Log-odds of 0 are p(1) = .5 and count as yes.
+WITH_INTERVAL: dict[str, Statistic] = {
+    "auc": auc,
+    "bacc": lambda labels, logits: balanced_accuracy(labels, logits >= 0),
+    "kappa": lambda labels, logits: cohen_kappa(labels, logits >= 0),
+}
+WITHOUT_INTERVAL: dict[str, Statistic] = {
+    "best": best_balanced_accuracy,
+    "yes": lambda _, logits: float((logits >= 0).mean()),
+}
 
 
 def table(variant: str, sets: Mapping[str, Judged], seed: int) -> list[str]:
-    """Markdown rows for one variant: one a set, and the mean over sets."""
-    values, draws, lines = [], [], []
+    """Markdown rows for one variant: one a set, and the mean over sets if there are several."""
+    lines, values = [], []
     for name, judged in sets.items():
-        values.append(figures(judged))
-        draws.append(resampled(judged, np.random.default_rng(seed)))
-        lines.append(row(f"{variant} | {name} | {judged.labels.size}", values[-1], draws[-1]))
-    n = sum(judged.labels.size for judged in sets.values())
-    mean, spread = np.mean(values, axis=0), np.mean(draws, axis=0)
-    return [*lines, row(f"{variant} | mean | {n}", mean, spread)]
+        values.append([one(judged.labels, judged.logits) for one in (WITH_INTERVAL | WITHOUT_INTERVAL).values()])
+        bounds = [interval(over(one, judged), judged.groups, seed) for one in WITH_INTERVAL.values()]
+        padded = [*bounds, *([""] * len(WITHOUT_INTERVAL))]
+        cells = [shown(value) + bound for value, bound in zip(values[-1], padded, strict=True)]
+        lines.append(row(variant, name, judged.labels.size, *cells))
+    if len(sets) > 1:
+        n = sum(judged.labels.size for judged in sets.values())
+        lines.append(row(variant, "mean", n, *(shown(mean(column)) for column in zip(*values, strict=True))))
+    return lines
 
 
-def header() -> Sequence[str]:
+def over(statistic: Statistic, judged: Judged) -> Resampled:
+    """A figure over the statements at given positions."""
+    return lambda at: statistic(judged.labels[at], judged.logits[at])
+
+
+def differences(title: str, sets: Mapping[str, tuple[Judged, Judged]], seed: int) -> list[str]:
+    """Markdown rows of how far the first of two variants is ahead of the second on the same statements."""
+    lines = []
+    for name, (ours, other) in sets.items():
+        gains = [gain(one, ours, other) for one in WITH_INTERVAL.values()]
+        everything = np.arange(ours.labels.size)
+        cells = [shown(one(everything), sign="+") + interval(one, ours.groups, seed) for one in gains]
+        lines.append(row(title, name, ours.labels.size, *cells, *([""] * len(WITHOUT_INTERVAL))))
+    return lines
+
+
+def gain(statistic: Statistic, ours: Judged, other: Judged) -> Resampled:
+    """The paired difference of a figure, over the statements at given positions."""
+
+    def ahead(at: Indices) -> float | None:
+        a, b = over(statistic, ours)(at), over(statistic, other)(at)
+        return None if a is None or b is None else a - b
+
+    return ahead
+
+
+def interval(statistic: Resampled, groups: Sequence[str], seed: int) -> str:
+    """The 95 % interval over groups, as it stands behind its figure; empty where it is undefined."""
+    bounds = cluster_bootstrap(statistic, groups, rng=np.random.default_rng(seed))
+    return f" [{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else ""
+
+
+def mean(column: Sequence[float | None]) -> float | None:
+    """The mean over sets, undefined as soon as one set's figure is."""
+    known = [one for one in column if one is not None]
+    return float(np.mean(known)) if len(known) == len(column) else None
+
+
+def shown(figure: float | None, sign: str = "") -> str:
+    """A figure of a cell, with a plus if ``sign`` is one; a dash where it is undefined."""
+    return "–" if figure is None else f"{figure:{sign}.3f}"
+
+
+def row(*cells: object) -> str:
+    """One line of a Markdown table."""
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def header() -> tuple[str, str]:
     """The table's first two lines."""
-    cells = ("variant", "set", "n", *NAMES)
-    return ("| " + " | ".join(cells) + " |", "|" + " --- |" * len(cells))
+    cells = ("variant", "set", "n", *WITH_INTERVAL, *WITHOUT_INTERVAL)
+    return row(*cells), "|" + " --- |" * len(cells)

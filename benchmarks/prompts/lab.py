@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import fnmatch
 import json
 import math
 import os
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import numpy as np
-from figures import Judged, header, table
-from variants import QUESTIONS, VARIANTS, Message, Sample, Statement, Weights
+
+from benchmarks.prompts.figures import Judged, differences, header, table
+from benchmarks.prompts.variants import QUESTIONS, VARIANTS, Message, Sample, Statement, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -183,12 +185,11 @@ def answered(samples: Sequence[Sample], questions: Sequence[str], known: Mapping
 
 def judged(pairs: Sequence[Pair], weights: Weights, known: Mapping[Key, float]) -> Judged:
     """Log-odds of one variant beside the labels."""
-    number = {group: i for i, group in enumerate(sorted({s.group for s, _ in pairs}))}
     logits = [sum(w * known[q, s.id, t.id] for q, w in weights.items()) for s, t in pairs]
     return Judged(
         logits=np.array(logits, dtype=np.float64),
         labels=np.array([t.label == 1 for _, t in pairs], dtype=np.bool_),
-        groups=np.array([number[s.group] for s, _ in pairs], dtype=np.int64),
+        groups=[s.group for s, _ in pairs],
     )
 
 
@@ -198,7 +199,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--base-url", default="http://127.0.0.1:8000/v1", help="such as http://127.0.0.1:8000/v1")
     parser.add_argument("--model", default="judge", help="name under which the server serves the judge")
     parser.add_argument("--api-key-env", help="environment variable that holds the server's key")
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="names, comma-separated (default: all)")
+    parser.add_argument("--variants", default="*", help="names or patterns such as closest.*, comma-separated")
+    parser.add_argument("--against", help="a variant: print also how far each other one is ahead of it")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("AIRJUDGE_DATA", "../shared/data")))
     parser.add_argument("--sets", default=",".join(SETS), help="file names without .jsonl, comma-separated")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of raw.jsonl")
@@ -210,10 +212,24 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def chosen(patterns: Sequence[str]) -> dict[str, Weights]:
+    """The variants that the patterns name, in the order of the patterns.
+
+    Raises:
+        SystemExit: If a pattern names none.
+    """
+    named = {pattern: fnmatch.filter(VARIANTS, pattern) for pattern in patterns}
+    empty = [pattern for pattern, names in named.items() if not names]
+    if empty:
+        msg = f"no variant is called {empty[0]}; there are {', '.join(VARIANTS)}"
+        raise SystemExit(msg)
+    return {name: VARIANTS[name] for names in named.values() for name in names}
+
+
 def main() -> None:
     """Ask what is not known yet, then print the table."""
     options = arguments()
-    variants = {name: VARIANTS[name] for name in options.variants.split(",")}
+    variants = chosen([*options.variants.split(","), *([options.against] if options.against else [])])
     sets = {name: read_samples(options.data / f"{name}.jsonl") for name in options.sets.split(",")}
     # Asked in this order, questions with one layout share the statement's cached prefix.
     questions = list(dict.fromkeys(q for weights in variants.values() for q in weights))
@@ -226,9 +242,25 @@ def main() -> None:
     known = dict(read_raw(raw))
     pairs = {name: answered(samples, questions, known) for name, samples in sets.items()}
     print(*header(), sep="\n")
+    for line in report(variants, {name: p for name, p in pairs.items() if p}, known=known, options=options):
+        print(line)
+
+
+def report(
+    variants: Mapping[str, Weights],
+    pairs: Mapping[str, Sequence[Pair]],
+    *,
+    known: Mapping[Key, float],
+    options: argparse.Namespace,
+) -> Iterator[str]:
+    """Yield the rows of every variant, each followed by its differences if any are wanted."""
+    other = chosen([options.against])[options.against] if options.against else None
     for variant, weights in variants.items():
-        columns = {name: judged(p, weights, known) for name, p in pairs.items() if p}
-        print(*table(variant, columns, options.seed), sep="\n")
+        ours = {name: judged(p, weights, known) for name, p in pairs.items()}
+        yield from table(variant, ours, options.seed)
+        if other is not None and variant != options.against:
+            both = {name: (ours[name], judged(p, other, known)) for name, p in pairs.items()}
+            yield from differences(f"{variant} - {options.against}", both, options.seed)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """The prompts under test: questions make messages, variants weigh their log-odds.
 
-A question's name is ``prefix.layout.ask``: the prefix is what stands before the contexts,
-the layout says whether the sample's question is shown, the ask is the closing sentence. All
-questions with one prefix share the contexts' cached keys, whatever follows the contexts.
+A question's name is ``frame.layout.ask``: the frame is what stands before and around the contexts,
+the layout says what is shown between them and the statement, the ask is the closing sentence. All
+questions with one frame share the contexts' cached keys, whatever follows the contexts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+from airjudge import prompts, schema
+from airjudge.evidence import closest_sentences
 
 Message = dict[str, str]
 Weights = Mapping[str, float]
@@ -34,6 +37,8 @@ class Sample:
 
 
 Question = Callable[[Sample, Statement], list[Message]]
+
+# First round: one system instruction; written examples or none; the closing ask varies.
 
 INSTRUCTION = "You check a statement against numbered contexts. Rely on the contexts alone, not on what you know."
 
@@ -100,8 +105,8 @@ def user_text(contexts: tuple[str, ...], statement: str, *, user_input: str, ask
     return f"Contexts:\n{numbered}\n\n{shown}Statement: {statement}\n\n{ASKS[ask]}"
 
 
-def question(prefix: str, layout: str, ask: str) -> Question:
-    """Make one question.
+def shots_question(prefix: str, layout: str, ask: str) -> Question:
+    """Make one question of the first round.
 
     The layout ``null`` shows "N/A" in place of the contexts: what the statement alone brings.
     """
@@ -119,12 +124,136 @@ def question(prefix: str, layout: str, ask: str) -> Question:
     return messages
 
 
-QUESTIONS: dict[str, Question] = {
-    f"{prefix}.{layout}.{ask}": question(prefix, layout, ask)
+# Second round: the frame, the place of the question and the closest sentences vary as well.
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands before the statement's part; an empty ``system`` leaves out the system turn."""
+
+    system: str = ""
+    heading: str = "Contexts:"
+    numbered: bool = True
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The words before and after the statement; ``noun`` is what the closest sentences are closest to."""
+
+    after: str
+    before: str = "Statement: "
+    noun: str = "the statement"
+
+
+FRAMES = {
+    "user": Frame(),
+    "user-context": Frame(heading="Context:"),
+    "user-running": Frame(heading="Context:", numbered=False),
+    "user-premise": Frame(heading="Premise:", numbered=False),
+    "decide": Frame(
+        "You decide whether contexts support a statement. Output 1 if they do, 0 if they do not.", heading="Context:"
+    ),
+    "all": Frame(
+        "You check whether statements are supported by contexts. Rely on the contexts alone, not on what you know. "
+        "A statement is supported only if the contexts say all of it."
+    ),
+}
+TRUE = "Do the contexts say that the following is true? "
+SAY_SO = "\n\nAnswer 1 if they say so, 0 if they do not."
+ENTAILED = "entailed by the contexts? Answer 1 if it is entailed, 0 if it is neutral or contradicted."
+SECOND_ASKS = {
+    "supported": Ask("\n\nIs the statement supported by the context? Answer 1 for yes, 0 for no."),
+    "silent": Ask(""),
+    "premise": Ask(
+        "\n\nIs the hypothesis entailed by the premise? "
+        "Answer 1 if it is entailed, 0 if it is neutral or contradicted.",
+        before="Hypothesis: ",
+    ),
+    "entailed": Ask(f"\n\nIs the statement {ENTAILED}"),
+    "hypothesis": Ask(f"\n\nIs the hypothesis {ENTAILED}", before="Hypothesis: "),
+    "attributed": Ask(
+        "\n\nCan the statement be attributed to the contexts? Reply with 1 if the contexts support it, else 0."
+    ),
+    "proved": Ask("\n\nDo the contexts prove that the statement is true? Reply with 1 if they do, else 0."),
+    "detail": Ask(
+        "\n\nCan every detail of the statement be attributed to the contexts? "
+        "Reply with 1 if the contexts support it, else 0."
+    ),
+    "by-word": Ask(
+        "\n\nCheck the statement word by word against the contexts: names, numbers, dates, places and relations. "
+        "Reply with 1 if the contexts confirm all of it, 0 if any part is missing or different."
+    ),
+    "no-guess": Ask(
+        "\n\nIs the statement directly supported by the contexts, without any outside knowledge or guessing? "
+        "Reply with 1 for yes, 0 for no."
+    ),
+    "answer": Ask(
+        "\n\nReply with 1 if the contexts support it, else 0.",
+        before="Is this answer to the question supported by the contexts?\n\n",
+    ),
+    "rating": Ask(
+        '"\n1 = everything in it is stated in the contexts\n0 = something in it is not stated in the contexts\nRating:',
+        before='Based only on the contexts above, rate this sentence: "',
+    ),
+    "cite": Ask(
+        '"\n\nWould the contexts let us cite a source for all of that? Reply with 1 for yes, 0 for no.',
+        before='A colleague wrote: "',
+    ),
+    "say": Ask(SAY_SO, before=TRUE, noun="the statement below"),
+    "say-question": Ask(SAY_SO, before=f"Question: {TRUE}"),
+    "say-nli": Ask("\n\nAnswer 1 if it is entailed by the contexts, 0 if it is neutral or contradicted.", before=TRUE),
+    "say-all": Ask(
+        "\n\nAnswer 1 if they say all of it, 0 if they say nothing about part of it or contradict it.",
+        before="Do the contexts say this? ",
+    ),
+    "true-false": Ask(
+        "\n\nAnswer 1 for true, 0 for false or unknown.", before="True or false according to the contexts? "
+    ),
+}
+LAYOUTS = {"plain": (), "question": ("question",), "closest": ("closest",), "question-closest": ("question", "closest")}
+
+
+def framed_question(frame: Frame, layout: Sequence[str], ask: Ask) -> Question:
+    """Make one question of the second round; the layout names what precedes the statement, in order."""
+
+    def messages(sample: Sample, statement: Statement) -> list[Message]:
+        contexts = [f"[{i}] {text}" if frame.numbered else text for i, text in enumerate(sample.contexts, 1)]
+        shown = {"question": f"Question: {sample.user_input}\n\n", "closest": closest_part(sample, statement, ask.noun)}
+        parts = [frame.heading + "\n" + "\n".join(contexts) + "\n\n", *(shown[one] for one in layout)]
+        user = {"role": "user", "content": "".join(parts) + ask.before + statement.text + ask.after}
+        return [{"role": "system", "content": frame.system}, user] if frame.system else [user]
+
+    return messages
+
+
+def closest_part(sample: Sample, statement: Statement, noun: str) -> str:
+    """The two sentences of the contexts closest to the statement, under their heading."""
+    lines = "".join(f"- {one}\n" for one in closest_sentences(sample.contexts, statement.text))
+    return f"Sentences of the contexts that are closest to {noun}:\n{lines}\n"
+
+
+def shipped(sample: Sample, statement: Statement) -> list[Message]:
+    """The messages that airjudge itself sends."""
+    asked = prompts.pointwise(
+        schema.Sample(id=sample.id, user_input=sample.user_input, reference="", retrieved_contexts=sample.contexts),
+        schema.Statement(id=statement.id, text=statement.text),
+    )
+    return [{"role": one.role, "content": one.content} for one in asked.messages]
+
+
+FIRST_ROUND: dict[str, Question] = {
+    f"{prefix}.{layout}.{ask}": shots_question(prefix, layout, ask)
     for prefix in PREFIXES
     for layout in ("plain", "question", "null")
     for ask in ASKS
 }
+SECOND_ROUND: dict[str, Question] = {
+    f"{frame}.{layout}.{ask}": framed_question(FRAMES[frame], LAYOUTS[layout], SECOND_ASKS[ask])
+    for frame in FRAMES
+    for layout in LAYOUTS
+    for ask in SECOND_ASKS
+}
+QUESTIONS: dict[str, Question] = FIRST_ROUND | SECOND_ROUND | {"shipped": shipped}
 
 VARIANTS: dict[str, Weights] = {
     "base": {"zero.plain.base": 1},
@@ -154,4 +283,36 @@ VARIANTS: dict[str, Weights] = {
     "shots1010100": {"shots1010100.plain.nli": 1},
     "shots00": {"shots00.plain.nli": 1},
     "shots11": {"shots11.plain.nli": 1},
+    "user-running.supported": {"user-running.plain.supported": 1},
+    "user-context.supported": {"user-context.plain.supported": 1},
+    "user-premise.premise": {"user-premise.plain.premise": 1},
+    "decide.silent": {"decide.plain.silent": 1},
+    "user.entailed": {"user.plain.entailed": 1},
+    "user.hypothesis": {"user.plain.hypothesis": 1},
+    "user.attributed": {"user.plain.attributed": 1},
+    "user.proved": {"user.plain.proved": 1},
+    "user.detail": {"user.plain.detail": 1},
+    "user.by-word": {"user.plain.by-word": 1},
+    "user.no-guess": {"user.plain.no-guess": 1},
+    "user.rating": {"user.plain.rating": 1},
+    "user.cite": {"user.plain.cite": 1},
+    "user.say-question": {"user.plain.say-question": 1},
+    "user.say-nli": {"user.plain.say-nli": 1},
+    "user.say-all": {"user.plain.say-all": 1},
+    "user.true-false": {"user.plain.true-false": 1},
+    "user.entailed+question": {"user.question.entailed": 1},
+    "user.attributed+question": {"user.question.attributed": 1},
+    "user.by-word+question": {"user.question.by-word": 1},
+    "user.no-guess+question": {"user.question.no-guess": 1},
+    "user.answer+question": {"user.question.answer": 1},
+    "user.say+question": {"user.question.say": 1},
+    "all.entailed": {"all.plain.entailed": 1},
+    "all.hypothesis": {"all.plain.hypothesis": 1},
+    "all.say": {"all.plain.say": 1},
+    "all.say-all": {"all.plain.say-all": 1},
+    "all.entailed+question": {"all.question.entailed": 1},
+    "closest.entailed": {"all.closest.entailed": 1},
+    "closest.say": {"all.closest.say": 1},
+    "closest.entailed+question": {"all.question-closest.entailed": 1},
+    "shipped": {"shipped": 1},
 }

@@ -27,9 +27,12 @@ def closest_sentences(contexts: Sequence[str], statement: str) -> list[str]:
     A shared word counts by its inverse sentence frequency over the contexts, as in retrieval.
 
     Returns:
-        At most `N_SENTENCES` of them, each cut at `MAX_CHARACTERS`; fewer only if there are fewer.
+        `N_SENTENCES` of them, each cut at `MAX_CHARACTERS`; none if the contexts hold no more than
+        that: to say all of them twice would only speak for the statement.
     """
     sentences = [one.strip() for text in contexts for one in _SENTENCE_END.split(text) if one.strip()]
+    if len(sentences) <= N_SENTENCES:
+        return []
     words = [_words(one) for one in sentences]
     frequency = Counter(word for one in words for word in one)
     wanted = _words(statement)

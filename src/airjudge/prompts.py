@@ -59,13 +59,17 @@ def canary() -> Question:
 
 
 def _pointwise_text(sample: Sample, statement: Statement) -> str:
-    closest = "\n".join(f"- {as_data(one)}" for one in closest_sentences(sample.retrieved_contexts, statement.text))
     question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
     return (
-        f"{_numbered(sample.retrieved_contexts)}\n\n"
-        f"Sentences of the contexts that are closest to the statement:\n{closest}\n\n"
+        f"{_numbered(sample.retrieved_contexts)}\n\n{_closest(sample.retrieved_contexts, statement.text)}"
         f"{question}Statement: {as_data(statement.text)}\n\n{_ASK}"
     )
+
+
+def _closest(contexts: Sequence[str], statement: str) -> str:
+    """The sentences closest to a statement, shown again; nothing where there is no choice among them."""
+    found = "".join(f"- {as_data(one)}\n" for one in closest_sentences(contexts, statement))
+    return f"Sentences of the contexts that are closest to the statement:\n{found}\n" if found else ""
 
 
 def _is_fragment(statement: str) -> bool:
