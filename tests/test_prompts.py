@@ -84,6 +84,16 @@ def test_template_tokens_in_data_do_not_stay_template_tokens(text: str, token: s
 
 def test_wording_has_every_word_that_is_sent_but_the_sample() -> None:
     content = json.dumps(prompts.wording("pointwise"))
-    system = prompts.pointwise(SAMPLE, Statement(id="1", text="x")).messages[0].content
-    assert json.dumps(system) in content
+    sample = SAMPLE.model_copy(update={"retrieved_contexts": ("It departs at six. It is red. It is old.",)})
+    asked = text_of(prompts.pointwise(sample, Statement(id="1", text="At six.")))
+    own = [
+        sample.user_input,
+        "At six.",
+        "It departs at six. It is red. It is old.",
+        "- It departs at six.",
+        "- It is red.",
+    ]
+    for line in asked.splitlines():
+        left = line.removeprefix("[1] ").removeprefix("Question: ").removeprefix("Statement: ")
+        assert left in own or json.dumps(line)[1:-1] in content
     assert prompts.wording("pointwise") != prompts.wording("ragas")

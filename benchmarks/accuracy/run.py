@@ -2,9 +2,10 @@
 
     python benchmarks/accuracy/run.py [--judge NAME | --base-url URL] [SET ...]
 
-Scores each set as `airjudge score --statements given` does, holds the verdicts against the human
-labels, and writes `benchmarks/results/accuracy.json`. Intervals are from 2000 bootstrap resamples over
-groups. The prompt was developed on these very sets, so every figure is "tuned here".
+Scores each set as `airjudge score --statements given` does and holds the verdicts against the human
+labels. `benchmarks/results/accuracy.json` gets the figures; sets that were not asked for keep theirs.
+Intervals are from 2000 bootstrap resamples over groups. The prompt was developed on these very sets,
+so every figure is "tuned here".
 """
 
 import argparse
@@ -106,7 +107,12 @@ def measure(judge: Judge, name: str) -> dict[str, object]:
         header = asyncio.run(score_dataset(data, ContextRecall(judge), out, on_progress=told))
         figures = judged(human_labels(data), out).figures()
     print(row(name, figures), flush=True)
-    return {**figures, "seconds": round(header.seconds, 1), **header.usage.model_dump()}
+    return {
+        **figures,
+        "signature": str(judge.signature("given")),
+        "seconds": round(header.seconds, 1),
+        **header.usage.model_dump(),
+    }
 
 
 def main() -> None:
@@ -127,14 +133,17 @@ def main() -> None:
         else:
             told = stack.enter_context(stages())
             judge = stack.enter_context(Judge.find(options.judge, settings=settings, on_progress=told))
-        found = {name: measure(judge, name) for name in options.sets}
+        known = options.results.exists()
+        found = json.loads(options.results.read_text(encoding="utf-8"))["sets"] if known else {}
+        for name in options.sets:
+            found[name] = measure(judge, name)
     means = {
         key: float(np.mean([figures[key] for figures in found.values()]))
         for key in ("auc", "balanced_accuracy", "kappa")
     }
     print(f"mean of {len(found)} sets: " + ", ".join(f"{key} {value:.3f}" for key, value in means.items()))
     options.results.parent.mkdir(exist_ok=True)
-    content = {"signature": str(judge.signature("given")), "tuned_here": True, "means": means, "sets": found}
+    content = {"tuned_here": True, "means": means, "sets": found}
     options.results.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 

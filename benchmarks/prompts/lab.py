@@ -200,7 +200,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="judge", help="name under which the server serves the judge")
     parser.add_argument("--api-key-env", help="environment variable that holds the server's key")
     parser.add_argument("--variants", default="*", help="names or patterns such as closest.*, comma-separated")
-    parser.add_argument("--against", help="a variant: print also how far each other one is ahead of it")
+    parser.add_argument(
+        "--against", choices=VARIANTS, metavar="VARIANT", help="print also how far each other one is ahead of it"
+    )
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("AIRJUDGE_DATA", "../shared/data")))
     parser.add_argument("--sets", default=",".join(SETS), help="file names without .jsonl, comma-separated")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of raw.jsonl")
@@ -229,7 +231,7 @@ def chosen(patterns: Sequence[str]) -> dict[str, Weights]:
 def main() -> None:
     """Ask what is not known yet, then print the table."""
     options = arguments()
-    variants = chosen([*options.variants.split(","), *([options.against] if options.against else [])])
+    variants = chosen([name for name in (*options.variants.split(","), options.against) if name])
     sets = {name: read_samples(options.data / f"{name}.jsonl") for name in options.sets.split(",")}
     # Asked in this order, questions with one layout share the statement's cached prefix.
     questions = list(dict.fromkeys(q for weights in variants.values() for q in weights))
@@ -254,7 +256,7 @@ def report(
     options: argparse.Namespace,
 ) -> Iterator[str]:
     """Yield the rows of every variant, each followed by its differences if any are wanted."""
-    other = chosen([options.against])[options.against] if options.against else None
+    other = VARIANTS[options.against] if options.against else None
     for variant, weights in variants.items():
         ours = {name: judged(p, weights, known) for name, p in pairs.items()}
         yield from table(variant, ours, options.seed)

@@ -5,11 +5,13 @@ the layout says what is shown between them and the statement, the ask is the clo
 questions with one frame share the contexts' cached keys, whatever follows the contexts.
 """
 
+import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airjudge import prompts, schema
-from airjudge.evidence import closest_sentences
 
 Message = dict[str, str]
 Weights = Mapping[str, float]
@@ -228,8 +230,27 @@ def framed_question(frame: Frame, layout: Sequence[str], ask: Ask) -> Question:
 
 def closest_part(sample: Sample, statement: Statement, noun: str) -> str:
     """The two sentences of the contexts closest to the statement, under their heading."""
-    lines = "".join(f"- {one}\n" for one in closest_sentences(sample.contexts, statement.text))
+    lines = "".join(f"- {one}\n" for one in two_closest(sample.contexts, statement.text))
     return f"Sentences of the contexts that are closest to {noun}:\n{lines}\n"
+
+
+def two_closest(contexts: Sequence[str], statement: str) -> list[str]:
+    """The rule that was measured, kept apart from airjudge's own so that a variant's name keeps its meaning.
+
+    Unlike `airjudge.evidence` it shows all sentences where there are no more than two.
+    """
+    parts = [one.strip() for text in contexts for one in re.split(r"(?<=[.!?。])\s+|\n+", text)]
+    sentences = [one for one in parts if one]
+    words = [set(re.findall(r"\w+", one.casefold())) for one in sentences]
+    frequency = Counter(word for one in words for word in one)
+    wanted = set(re.findall(r"\w+", statement.casefold()))
+
+    def closeness(index: int) -> float:
+        weights = (math.log(1 + len(sentences) / frequency[word]) for word in wanted & words[index])
+        return math.fsum(weights) / (1 + 0.02 * len(words[index]))
+
+    ranked = sorted(range(len(sentences)), key=closeness, reverse=True)
+    return [sentences[index][:300] for index in sorted(ranked[:2])]
 
 
 def shipped(sample: Sample, statement: Statement) -> list[Message]:

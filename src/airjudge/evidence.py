@@ -20,6 +20,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])\s*|\n+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts whose words are not set apart by spaces, or carry their particles: compared by character pairs."""
 
+RULE = (N_SENTENCES, MAX_CHARACTERS, LENGTH_PENALTY, _SENTENCE_END.pattern, _UNSPACED.pattern)
+"""All that decides the choice beside the code: part of a judge's signature."""
+
 
 def closest_sentences(contexts: Sequence[str], statement: str) -> list[str]:
     """The sentences that share the rarest words with a statement, in the order of the contexts.

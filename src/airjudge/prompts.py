@@ -14,8 +14,8 @@ from unicodedata import east_asian_width
 
 from pydantic import JsonValue
 
+from airjudge import evidence
 from airjudge.decoding import CANARY, CLASSIFICATIONS, REASON, VERDICT
-from airjudge.evidence import closest_sentences
 from airjudge.schema import Message, Question, Sample, Statement
 
 VERDICT_TOP_LOGPROBS = 20
@@ -68,7 +68,7 @@ def _pointwise_text(sample: Sample, statement: Statement) -> str:
 
 def _closest(contexts: Sequence[str], statement: str) -> str:
     """The sentences closest to a statement, shown again; nothing where there is no choice among them."""
-    found = "".join(f"- {as_data(one)}\n" for one in closest_sentences(contexts, statement))
+    found = "".join(f"- {as_data(one)}\n" for one in evidence.closest_sentences(contexts, statement))
     return f"Sentences of the contexts that are closest to the statement:\n{found}\n" if found else ""
 
 
@@ -127,20 +127,29 @@ def ragas(sample: Sample) -> Question:
     return Question(messages, CLASSIFICATIONS, max_tokens=RAGAS_TOKENS, top_logprobs=VERDICT_TOP_LOGPROBS)
 
 
-_PROBE = Sample(id="probe", user_input="<question>", reference="<reference>", retrieved_contexts=("<context>",))
-_PROBE_STATEMENT = Statement(id="1", text="Statement.")
+_PROBE = Sample(id="1", user_input="Question?", reference="Reference.", retrieved_contexts=("One. Two. Three.",))
+_PROBE_FRAGMENT = Statement(id="1", text="Fragment.")
+_PROBE_SENTENCE = Statement(id="2", text="This is a whole sentence.")
 
 
 def warm_up(method: str) -> tuple[Question, ...]:
     """One question a schema that a method uses, for the server to compile them one by one."""
-    verdict = pointwise(_PROBE, _PROBE_STATEMENT)
+    verdict = pointwise(_PROBE, _PROBE_SENTENCE)
     return (verdict,) if method == "pointwise" else (verdict, ragas(_PROBE))
 
 
 def wording(method: str) -> JsonValue:
-    """Every word that a method asks with, and the schemas of the replies: what a signature digests."""
-    asked = [*warm_up(method), *(reason(_PROBE, _PROBE_STATEMENT, attributed=one) for one in (True, False))]
-    return [
+    """Every word that a method asks with, the schemas of the replies, and what decides which words are sent.
+
+    It is what a signature digests.
+    """
+    asked = [
+        *warm_up(method),
+        pointwise(_PROBE, _PROBE_FRAGMENT),
+        *(reason(_PROBE, _PROBE_SENTENCE, attributed=one) for one in (True, False)),
+    ]
+    words: list[JsonValue] = [
         [[[one.role, one.content] for one in question.messages], dict(question.schema.json_schema)]
         for question in asked
     ]
+    return [*words, FRAGMENT_COLUMNS, *evidence.RULE]
