@@ -1,6 +1,7 @@
 """The command line: one line and a next step for every error, objects on stdout, progress on stderr."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -167,13 +168,20 @@ def test_texts_of_the_data_do_not_steer_the_terminal(airjudge: Command, stub: St
     assert "\x1b" not in ended.out + ended.err
 
 
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_with_130_and_no_traceback(stub: Stub, data: Path, tmp_path: Path) -> None:
     stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Whales")))
     arguments = [sys.executable, "-m", "airjudge", "score", data, *options(stub, tmp_path / "out")]
-    with subprocess.Popen(list(map(str, arguments)), stderr=subprocess.PIPE, text=True) as process:
+    # A job that a shell put into the background ignores Ctrl-C, and so would its children.
+    with subprocess.Popen(
+        list(map(str, arguments)), stderr=subprocess.PIPE, text=True, preexec_fn=_heed_ctrl_c
+    ) as process:
         while not any("Whales" in request.text for request in stub.requests):
             assert process.poll() is None
-        process.send_signal(2)
+        process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
