@@ -1,6 +1,7 @@
 """What tests share: one real vLLM for the whole session."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,9 @@ SMOLLM = "smollm2-135m"
 # A busy machine is no failure: the tests that are about time say so themselves.
 settings.register_profile("airjudge", deadline=None)
 settings.load_profile("airjudge")
+
+# A job that a shell put into the background ignores Ctrl-C, and so would every command that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -168,18 +168,9 @@ def test_texts_of_the_data_do_not_steer_the_terminal(airjudge: Command, stub: St
     assert "\x1b" not in ended.out + ended.err
 
 
-# A job that a shell put into the background ignores Ctrl-C, and so would its children.
-HEEDING = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from airjudge.cli import main
-main()
-"""
-
-
 def test_ctrl_c_ends_with_130_and_no_traceback(stub: Stub, data: Path, tmp_path: Path) -> None:
     stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Whales")))
-    arguments = [sys.executable, "-c", HEEDING, "score", data, *options(stub, tmp_path / "out")]
+    arguments = [sys.executable, "-m", "airjudge", "score", data, *options(stub, tmp_path / "out")]
     with subprocess.Popen(list(map(str, arguments)), stderr=subprocess.PIPE, text=True) as process:
         while not any("Whales" in request.text for request in stub.requests):
             assert process.poll() is None
