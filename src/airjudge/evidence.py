@@ -7,8 +7,9 @@ costs some tokens only. No model is asked: the choice is the same on every machi
 
 import math
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 N_SENTENCES = 2
 MAX_CHARACTERS = 300
@@ -33,20 +34,39 @@ def closest_sentences(contexts: Sequence[str], statement: str) -> list[str]:
         `N_SENTENCES` of them, each cut at `MAX_CHARACTERS`; none if the contexts hold no more than
         that: to say all of them twice would only speak for the statement.
     """
-    sentences = [one.strip() for text in contexts for one in _SENTENCE_END.split(text) if one.strip()]
-    if len(sentences) <= N_SENTENCES:
+    index = _indexed(tuple(contexts))
+    if len(index.sentences) <= N_SENTENCES:
         return []
+    closeness = dict.fromkeys(range(len(index.sentences)), 0.0)
+    for word in sorted(_words(statement)):
+        places = index.places.get(word, ())
+        for place in places:
+            closeness[place] += math.log(1 + len(index.sentences) / len(places))
+    for place, n_words in enumerate(index.n_words):
+        closeness[place] /= 1 + LENGTH_PENALTY * n_words
+    ranked = sorted(closeness, key=lambda place: (-closeness[place], place))
+    return [index.sentences[place][:MAX_CHARACTERS] for place in sorted(ranked[:N_SENTENCES])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The sentences of one sample's contexts: how many words each has, and where each word stands."""
+
+    sentences: tuple[str, ...]
+    n_words: tuple[int, ...]
+    places: Mapping[str, tuple[int, ...]]
+
+
+@lru_cache(maxsize=256)
+def _indexed(contexts: tuple[str, ...]) -> _Index:
+    """All statements of a sample ask for the same index, and the samples in flight are few."""
+    sentences = tuple(one.strip() for text in contexts for one in _SENTENCE_END.split(text) if one.strip())
     words = [_words(one) for one in sentences]
-    frequency = Counter(word for one in words for word in one)
-    wanted = _words(statement)
-
-    def closeness(index: int) -> float:
-        shared = wanted & words[index]
-        weight = math.fsum(math.log(1 + len(sentences) / frequency[word]) for word in shared)
-        return weight / (1 + LENGTH_PENALTY * len(words[index]))
-
-    ranked = sorted(range(len(sentences)), key=lambda index: (-closeness(index), index))
-    return [sentences[index][:MAX_CHARACTERS] for index in sorted(ranked[:N_SENTENCES])]
+    places: dict[str, list[int]] = {}
+    for place, found in enumerate(words):
+        for word in found:
+            places.setdefault(word, []).append(place)
+    return _Index(sentences, tuple(map(len, words)), {word: tuple(at) for word, at in places.items()})
 
 
 def _words(text: str) -> frozenset[str]:
