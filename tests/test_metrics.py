@@ -1,5 +1,6 @@
 """The metric object: what it refuses, what it asks, what it gives back."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -99,6 +100,13 @@ def test_one_judge_serves_many_event_loops_and_proves_enforcement_once(stub: Stu
         assert metric.score(**FERRY).value == 0.5  # type: ignore[arg-type]
     assert sum(request.schema_name == "canary" for request in stub.requests) == 1
     assert verdict_requests(stub) == 6
+
+
+async def test_scores_asked_for_at_once_share_one_connection_and_one_proof(stub: Stub) -> None:
+    metric = ContextRecall(judge_of(stub))
+    results = await asyncio.gather(*(metric.ascore(**FERRY) for _ in range(5)))  # type: ignore[arg-type]
+    assert [one.value for one in results] == [0.5] * 5
+    assert sum(request.schema_name == "canary" for request in stub.requests) == 1
 
 
 def test_a_batch_keeps_its_order_and_a_failing_sample_to_itself(stub: Stub) -> None:

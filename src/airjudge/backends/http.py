@@ -153,9 +153,9 @@ class HttpSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the connections."""
-        if self._session:
-            await self._session.close()
-        self._session = None
+        session, self._session = self._session, None
+        if session:
+            await session.close()
 
     async def get(self, url: str, *, timeout_s: float) -> bytes:
         """Fetch a body.

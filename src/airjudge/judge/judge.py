@@ -1,8 +1,9 @@
 """The judge: a model behind a server, a method of asking, and the proof that the server enforces it."""
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from types import TracebackType
 from typing import Literal, Self, TypeGuard
 
@@ -71,6 +72,7 @@ class Judge:
         self._facts: ServerFacts | None = None
         self._asker: Asker | None = None
         self._entries = 0
+        self._gate = asyncio.Lock()
         self._usage = Usage()
 
     @classmethod
@@ -167,19 +169,24 @@ class Judge:
             JudgeError: If the server cannot be used.
         """
         if self._entries == 0:
-            await self._backend.__aenter__()
-            try:
-                self._facts = self._facts or await prove(self._backend, self.settings.method)
-            except BaseException:
-                await self._backend.__aexit__(None, None, None)
-                raise
-            self._asker = Asker(
-                self._backend,
-                concurrency=self.settings.concurrency,
-                max_model_len=self._facts.max_model_len,
-            )
+            self._gate = asyncio.Lock()
         self._entries += 1
+        async with AsyncExitStack() as undo:
+            undo.callback(self._forget_entry)
+            async with self._gate:  # of tasks that enter at once, one opens and the others wait for it
+                self._asker = self._asker or await self._opened()
+            undo.pop_all()
         return self
+
+    async def _opened(self) -> Asker:
+        async with AsyncExitStack() as undo:
+            await undo.enter_async_context(self._backend)
+            self._facts = self._facts or await prove(self._backend, self.settings.method)
+            undo.pop_all()
+        return Asker(self._backend, concurrency=self.settings.concurrency, max_model_len=self._facts.max_model_len)
+
+    def _forget_entry(self) -> None:
+        self._entries -= 1
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
