@@ -65,7 +65,8 @@ class ScoredSample(Record):
     """One sample after judging; one line of `samples.jsonl`.
 
     `score` is recall in [0, 1], None unless `status` is `scored`. A failed sample keeps the
-    verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for.
+    verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for. `metadata` holds the
+    input columns that the run was told to keep.
     """
 
     id: str
@@ -75,6 +76,7 @@ class ScoredSample(Record):
     statements: tuple[Verdict, ...] = ()
     group: str | None = None
     empty_contexts: bool = False
+    metadata: Mapping[str, JsonValue] = {}
 
 
 class Usage(Record):
@@ -93,6 +95,23 @@ class Usage(Record):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
         )
+
+
+class RunCounts(Record):
+    """How far a run is: what a display or a log line needs, and no text of the data.
+
+    `n_samples` counts all finished samples, of which `n_restored` came from an earlier start of the run;
+    `n_total` is None where the input does not tell its length. `failures` are by kind. `usage` is that of
+    this start alone, as is `seconds`.
+    """
+
+    n_samples: int = 0
+    n_restored: int = 0
+    n_total: int | None = None
+    n_statements: int = 0
+    failures: Mapping[str, int] = {}
+    usage: Usage = Usage()
+    seconds: float = 0.0
 
 
 class Signature(Record):
