@@ -30,7 +30,7 @@ import aiohttp
 from airjudge import prompts
 from airjudge.backends.vllm import Connection, VllmBackend
 from airjudge.cli.render import stages
-from airjudge.datasets import read_samples
+from airjudge.datasets import open_source
 from airjudge.judge import Judge, JudgeSettings
 from airjudge.metrics import ContextRecall
 from airjudge.run import RunSettings, score_dataset
@@ -46,7 +46,8 @@ CONCURRENCY = 16
 
 def questions_of(name: str, limit: int | None) -> list[Question]:
     """All questions of a run over a set, in the order of samples and statements."""
-    samples = [one for one in read_samples(DATA / f"{name}.jsonl") if isinstance(one, Sample)]
+    entries = open_source([str(DATA / f"{name}.jsonl")]).entries(lambda _place: False)
+    samples = [one.value for one in entries if isinstance(one.value, Sample)]
     return [
         prompts.pointwise(sample, statement)
         for sample in islice(samples, limit)

@@ -18,8 +18,8 @@ from typing import TextIO
 import numpy as np
 from pydantic import Field
 
-from airjudge.datasets import file_digest, read_samples
-from airjudge.errors import DatasetError, InputError
+from airjudge.datasets import Source, open_source
+from airjudge.errors import DatasetError, DuplicateId, InputError
 from airjudge.metrics import ContextRecall
 from airjudge.schema import Record, Sample, SampleError, ScoredSample, Signature, Summary, Usage
 from airjudge.summary import summarise
@@ -67,13 +67,12 @@ async def score_dataset(
     """
     settings = settings or RunSettings()
     check_paths(data, out, overwrite=settings.overwrite)
+    source = open_source([str(data)])
     started, clock = datetime.now(UTC), time.monotonic()
     async with metric.judge:
         partial = _claim(out)
         with partial.open("w", encoding="utf-8") as file:
-            scored = _in_order(
-                _limited(read_samples(data), settings.limit), metric, zero_if_empty=settings.zero_if_empty
-            )
+            scored = _in_order(_limited(_values(source), settings.limit), metric, zero_if_empty=settings.zero_if_empty)
             n_done = 0
             async for sample in scored:
                 n_done += 1
@@ -84,7 +83,7 @@ async def score_dataset(
     partial.replace(out / SAMPLES)
     header = RunHeader(
         data=data.name,
-        data_sha256=file_digest(data),
+        data_sha256=source.digest(),
         signature=signature,
         settings=_written(metric, settings),
         usage=metric.judge.usage,
@@ -109,7 +108,7 @@ def check_paths(data: Path, out: Path, *, overwrite: bool) -> None:
     Raises:
         InputError: With the path and the next step; nothing was written.
     """
-    read_samples(data)
+    open_source([str(data)])
     held = [name for name in (RUN, SAMPLES, PARTIAL) if (out / name).exists()]
     if held and not overwrite:
         msg = f"{out} holds a run already ({', '.join(held)})"
@@ -127,6 +126,14 @@ def _claim(out: Path) -> Path:
         msg = f"cannot write to {out}: {error.strerror}"
         raise InputError(msg, "Choose another folder with --out.") from error
     return out / PARTIAL
+
+
+def _values(source: Source) -> Iterator[Sample | DatasetError]:
+    """Samples and error records; a second sample with one id is an error record too."""
+    first_lines: dict[str, int] = {}
+    for _, path, line, value in source.entries(lambda _place: False):
+        first = line if isinstance(value, DatasetError) else first_lines.setdefault(value.id, line)
+        yield value if first == line else DuplicateId(path, line, f"the id is already that of line {first}")
 
 
 def _limited(entries: Iterator[Sample | DatasetError], limit: int | None) -> Iterator[Sample | DatasetError]:

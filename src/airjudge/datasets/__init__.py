@@ -1,0 +1,13 @@
+"""Data sets in: files of many formats, standard input and Python objects, read as streams of samples.
+
+What does not describe a sample becomes an error record, never a crash; what cannot be read at all is an
+InputError, at once where that can be seen at once.
+"""
+
+from airjudge.datasets.columns import FIELDS, parse_mapping
+from airjudge.datasets.demo import demo_samples
+from airjudge.datasets.memory import source_of
+from airjudge.datasets.opening import open_source
+from airjudge.datasets.rows import Entry, Source
+
+__all__ = ["FIELDS", "Entry", "Source", "demo_samples", "open_source", "parse_mapping", "source_of"]
