@@ -1,19 +1,22 @@
 """Read a data set without a judge: what would be scored, what is wrong with it, and what asking would cost."""
 
 from array import array
-from collections.abc import Sequence
+from bisect import insort
+from collections import Counter
+from collections.abc import Iterator, Sequence, Sized
+from dataclasses import dataclass
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
 
 from airjudge import prompts
-from airjudge.datasets import Source
+from airjudge.datasets import Entry, Source, duplicate_id
 from airjudge.errors import DatasetError, DuplicateId
-from airjudge.schema import Message, Record, Sample, StatementMaker
+from airjudge.schema import Message, Question, Record, Sample, StatementMaker
 from airjudge.statements import split_statements
-
-_SHOWN_LONG = 20
+from airjudge.weights import Progress, silent
 
 
 class Encoder(Protocol):
@@ -49,29 +52,16 @@ class LongPrompt(Record):
     length: int
 
 
-class Cost(Record):
-    """What asking costs, in tokens or bytes.
-
-    `computed` is what is left of `total` when the statements of a sample share the beginning of its first
-    prompt, which the server computes once. `n_requests` is one a statement, none for an empty retrieval.
-    """
-
-    n_requests: int = 0
-    total: int = 0
-    computed: int = 0
-    longest: int = 0
-    longest_id: str | None = None
-    n_too_long: int = 0
-    too_long: tuple[LongPrompt, ...] = ()
-
-
 class Report(Record):
-    """What a data set holds; `bad_lines` are the first ones, `n_bad` counts all.
+    """What a data set holds, and what asking costs, in the units of the encoder: tokens or bytes.
 
-    `n_repeated` are samples whose texts are, word for word, those of an earlier one.
+    `n_samples` do not count bad lines, of which `bad_lines` may list the first ones only. `n_repeated` are
+    samples whose texts are, word for word, those of an earlier one. `n_requests` is one a statement, none
+    for an empty retrieval. `prompt_units` is the length of all prompts; `computed_units` is what is left of
+    it when the statements of a sample share the beginning of its first prompt, which the server computes
+    once. `longest_prompt` includes room for the reply.
     """
 
-    n_rows: int
     n_samples: int
     n_statements: int
     n_empty_contexts: int
@@ -79,96 +69,138 @@ class Report(Record):
     n_repeated: int
     n_bad: int
     bad_lines: tuple[BadLine, ...]
-    cost: Cost
+    n_requests: int
+    prompt_units: int
+    computed_units: int
+    longest_prompt: int
+    n_too_long: int
+    too_long: tuple[LongPrompt, ...]
 
 
-def check_data(
-    source: Source,
-    encoder: Encoder,
-    *,
-    maker: StatementMaker,
-    limit: int | None = None,
-    max_bad_lines: int | None = None,
-) -> Report:
-    """Read all of a data set and say what it holds.
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a data set is counted.
 
-    Args:
-        source: The data set; rows of which an id is used twice are read again.
-        encoder: Counts the prompts.
-        maker: How statements are made.
-        limit: The longest prompt that the judge reads, in units of the encoder; None if it is not known.
-        max_bad_lines: How many bad lines are listed; None lists all.
+    `limit` is the longest prompt with its reply that the judge reads, in units of the encoder; None if it
+    is not known. `max_listed` bounds the lists of bad lines and of long prompts; None lists all.
     """
-    survey = _Survey(encoder, maker=maker, limit=limit, max_bad_lines=max_bad_lines)
-    for entry in source.entries(lambda _place: False):
-        survey.n_rows += 1
+
+    encoder: Encoder
+    maker: StatementMaker
+    limit: int | None = None
+    max_listed: int | None = None
+
+
+def check_data(source: Source, terms: Terms, *, on_progress: Progress = silent) -> Report:
+    """Read all of a data set and say what it holds; samples that share an id are read twice."""
+    survey = _Survey(terms)
+    for n_rows, entry in enumerate(source.entries(lambda _place: False), start=1):
         if isinstance(entry.value, DatasetError):
-            survey.refuse(entry.value)
+            survey.refuse(entry.place, entry.value)
         else:
-            survey.add(entry.place, entry.path, line=entry.line, sample=entry.value)
-    for error in _duplicates(source, survey.ids):
-        survey.refuse(error)
+            survey.add(entry, entry.value)
+        on_progress(f"reading {source.name}", n_rows, 0)
+    for place, error in _duplicates(source, survey.ids, survey.places):
+        survey.refuse(place, error)
     return survey.report()
 
 
 class _Survey:
-    """Counts while a data set passes by; of a sample, two digests of eight bytes stay."""
+    """Counts while a data set passes by; of a sample, its place and two digests of eight bytes stay."""
 
-    def __init__(
-        self, encoder: Encoder, *, maker: StatementMaker, limit: int | None, max_bad_lines: int | None
-    ) -> None:
-        self._encoder, self._maker, self._limit, self._max_bad_lines = encoder, maker, limit, max_bad_lines
-        self.n_rows = self._n_samples = self._n_statements = self._n_empty = self._n_undefined = self._n_bad = 0
-        self._bad_lines: list[BadLine] = []
-        self._cost = Cost()
-        self._texts = array("Q")
-        self.ids = _Ids()
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self.ids, self.places, self._texts = array("Q"), array("Q"), array("Q")
+        self._counts: Counter[str] = Counter()
+        self._bad: list[tuple[int, BadLine]] = []
+        self._too_long: list[LongPrompt] = []
+        self._longest = 0
 
-    def refuse(self, error: DatasetError) -> None:
-        """Count a bad line, and list it if there is room."""
-        self._n_bad += 1
-        if self._max_bad_lines is None or len(self._bad_lines) < self._max_bad_lines:
-            self._bad_lines.append(
-                BadLine(path=error.path, line=error.line, kind=error.kind, reason=error.reason)
-            )
+    def refuse(self, place: int, error: DatasetError) -> None:
+        """Count a bad line, and keep it if it may be listed."""
+        self._counts["bad"] += 1
+        self._counts["duplicate"] += isinstance(error, DuplicateId)
+        bad = BadLine(path=error.path, line=error.line, kind=error.kind, reason=error.reason)
+        insort(self._bad, (place, bad), key=itemgetter(0))
+        del self._bad[self._n_listed(self._bad) :]
 
-    def add(self, place: int, path: str, *, line: int, sample: Sample) -> None:
+    def add(self, entry: Entry, sample: Sample) -> None:
         """Count a sample, its statements and its prompts."""
-        self._n_samples += 1
-        self.ids.add(place, sample.id)
-        texts = (sample.user_input, sample.reference, *sample.retrieved_contexts)
-        self._texts.append(_digest("\0".join(texts)))
-        statements = split_statements(sample, self._maker)
-        self._n_statements += len(statements)
+        self.ids.append(_digest(sample.id))
+        self.places.append(entry.place)
+        self._texts.append(_digest("\0".join((sample.user_input, sample.reference, *sample.retrieved_contexts))))
+        statements = split_statements(sample, self._terms.maker)
         empty = not any(context.strip() for context in sample.retrieved_contexts)
-        self._n_undefined += not statements
-        self._n_empty += empty
+        self._counts["statements"] += len(statements)
+        self._counts["undefined"] += not statements
+        self._counts["empty"] += empty
         if statements and not empty:
-            asked = [prompts.pointwise(sample, one) for one in statements]
-            units = self._encoder.encode([one.messages for one in asked])
-            self._cost = _with_sample(self._cost, units, sample=sample)
-            reply = max(one.max_tokens for one in asked)
-            self._note_length(max(map(len, units)) + reply, LongPrompt(path=path, line=line, id=sample.id, length=0))
+            self._add_prompts(entry, [prompts.pointwise(sample, one) for one in statements], name=sample.id)
 
-    def _note_length(self, length: int, where: LongPrompt) -> None:
-        if self._limit is None or length <= self._limit:
-            return
-        named = self._cost.too_long
-        if len(named) < _SHOWN_LONG:
-            named = (*named, where.model_copy(update={"length": length}))
-        self._cost = self._cost.model_copy(update={"n_too_long": self._cost.n_too_long + 1, "too_long": named})
+    def _add_prompts(self, entry: Entry, asked: Sequence[Question], *, name: str) -> None:
+        units = self._terms.encoder.encode([one.messages for one in asked])
+        lengths = [len(one) for one in units]
+        self._counts["requests"] += len(asked)
+        self._counts["prompt"] += sum(lengths)
+        self._counts["computed"] += sum(lengths) - sum(_n_shared(units[0], one) for one in units[1:])
+        longest = max(length + one.max_tokens for length, one in zip(lengths, asked, strict=True))
+        self._longest = max(self._longest, longest)
+        if self._terms.limit is not None and longest > self._terms.limit:
+            self._counts["too_long"] += 1
+            self._too_long.append(LongPrompt(path=entry.path, line=entry.line, id=name, length=longest))
+            del self._too_long[self._n_listed(self._too_long) :]
+
+    def _n_listed(self, listed: Sized) -> int:
+        most = self._terms.max_listed
+        return len(listed) if most is None else most
 
     def report(self) -> Report:
         """All of it as a record."""
-        distinct = len(np.unique(np.frombuffer(self._texts, np.uint64))) if self._texts else 0
+        counts = self._counts
         return Report(
-            n_rows=self.n_rows,
-            n_samples=self._n_samples,
-            n_statements=self._n_statements,
-            n_empty_contexts=self._n_empty,
-            n_undefined=self._n_undefined,
-            n_repeated=len(self._texts) - distinct,
-            n_bad=self._n_bad,
-            bad_lines=tuple(sorted(self._bad_lines, key=lambda one: one.path)),
-            cost=self._cost,
+            n_samples=len(self.ids) - counts["duplicate"],
+            n_statements=counts["statements"],
+            n_empty_contexts=counts["empty"],
+            n_undefined=counts["undefined"],
+            n_repeated=len(self._texts) - len(np.unique(np.array(self._texts, np.uint64))),
+            n_bad=counts["bad"],
+            bad_lines=tuple(one for _, one in self._bad),
+            n_requests=counts["requests"],
+            prompt_units=counts["prompt"],
+            computed_units=counts["computed"],
+            longest_prompt=self._longest,
+            n_too_long=counts["too_long"],
+            too_long=tuple(self._too_long),
         )
+
+
+def _duplicates(source: Source, ids: "array[int]", places: "array[int]") -> Iterator[tuple[int, DuplicateId]]:
+    """An error for each sample whose id an earlier one has; only rows of like digest are read again."""
+    digests = np.array(ids, np.uint64)
+    _, where, counts = np.unique(digests, return_inverse=True, return_counts=True)
+    suspects = set(np.array(places, np.uint64)[counts[where] > 1].tolist())
+    if not suspects:
+        return
+    first_lines: dict[str, tuple[str, int]] = {}
+    for entry in source.entries(lambda place: place not in suspects):
+        if isinstance(entry.value, Sample):
+            here = (entry.path, entry.line)
+            first = first_lines.setdefault(entry.value.id, here)
+            if first != here:
+                yield entry.place, duplicate_id(entry.path, entry.line, name=entry.value.id, first=first)
+
+
+def _n_shared(first: Sequence[int], other: Sequence[int]) -> int:
+    """How many units two prompts have in common from their beginning, by halving."""
+    low, high = 0, min(len(first), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())

@@ -18,8 +18,8 @@ from typing import TextIO
 import numpy as np
 from pydantic import Field
 
-from airjudge.datasets import Source, open_source
-from airjudge.errors import DatasetError, DuplicateId, InputError
+from airjudge.datasets import Source, duplicate_id, open_source
+from airjudge.errors import DatasetError, InputError
 from airjudge.metrics import ContextRecall
 from airjudge.schema import Record, Sample, SampleError, ScoredSample, Signature, Summary, Usage
 from airjudge.summary import summarise
@@ -130,10 +130,13 @@ def _claim(out: Path) -> Path:
 
 def _values(source: Source) -> Iterator[Sample | DatasetError]:
     """Samples and error records; a second sample with one id is an error record too."""
-    first_lines: dict[str, int] = {}
+    first_lines: dict[str, tuple[str, int]] = {}
     for _, path, line, value in source.entries(lambda _place: False):
-        first = line if isinstance(value, DatasetError) else first_lines.setdefault(value.id, line)
-        yield value if first == line else DuplicateId(path, line, f"the id is already that of line {first}")
+        here = (path, line)
+        if isinstance(value, Sample) and first_lines.setdefault(value.id, here) != here:
+            yield duplicate_id(path, line, name=value.id, first=first_lines[value.id])
+        else:
+            yield value
 
 
 def _limited(entries: Iterator[Sample | DatasetError], limit: int | None) -> Iterator[Sample | DatasetError]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from airjudge.cli import models
+from airjudge.cli.check import check
 from airjudge.cli.demo import demo
 from airjudge.cli.score import score
 from airjudge.cli.serve import serve
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(models.app, name="models")
 app.command()(serve)
+app.command()(check)
 app.command()(score)
 
 

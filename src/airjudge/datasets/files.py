@@ -41,7 +41,8 @@ def reading(source: Input) -> Iterator[io.BufferedReader]:
         if source.path.is_fifo() or source.path.is_char_device():  # opening a pipe would wait for its other end
             msg = f"{source.name} is not a regular file"
             raise InputError(msg, "It is read more than once: save it to a file and name that, or pipe it to -")
-        with io.BufferedReader(io.FileIO(source.path), _BUFFER_BYTES) as file:
+        buffered: io.BufferedReader = io.BufferedReader(io.FileIO(source.path), _BUFFER_BYTES)
+        with buffered as file:
             yield file
     except OSError as exc:
         raise unreadable(source.name, exc) from exc

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from airjudge.datasets.columns import FIELDS, Columns, decide_mapping
-from airjudge.datasets.refusal import Fields, Refused
+from airjudge.datasets.refusal import Fields, Refused, short
 from airjudge.datasets.samples import build_sample
-from airjudge.errors import DatasetError, InputError
+from airjudge.errors import DatasetError, DuplicateId, InputError
 from airjudge.schema import Sample
 
 
@@ -53,6 +53,12 @@ class Row(NamedTuple):
 
     line: int
     read: Callable[[], Fields]
+
+
+def duplicate_id(path: str, line: int, *, name: str, first: tuple[str, int]) -> DuplicateId:
+    """The record of a sample whose id is that of an earlier one, at `first` (path and line)."""
+    where = f"line {first[1]}" if first[0] == path else f"{first[0]}:{first[1]}"
+    return DuplicateId(path, line, f"the id {short(name)} is already that of {where}")
 
 
 def every() -> bool:

@@ -3,7 +3,9 @@
 from airjudge.weights.cache import Prepared, Progress, cache_dir, silent
 from airjudge.weights.compiling import compile_seconds
 from airjudge.weights.prepare import Verification, prepared, pull, verify
+from airjudge.weights.tokens import JudgeTokenizer
 
 __all__ = [
-    "Prepared", "Progress", "Verification", "cache_dir", "compile_seconds", "prepared", "pull", "silent", "verify",
+    "JudgeTokenizer", "Prepared", "Progress", "Verification", "cache_dir", "compile_seconds", "prepared", "pull",
+    "silent", "verify",
 ]  # fmt: skip

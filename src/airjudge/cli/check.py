@@ -1,0 +1,196 @@
+"""`airjudge check`: what a data set holds and what scoring it would cost, without a judge."""
+
+import json
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airjudge.errors import InputError, WeightsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import JsonValue
+
+    from airjudge.check import Encoder, Report, Terms
+    from airjudge.datasets import Source
+    from airjudge.profiles import Profile
+
+SHOWN = 20
+
+
+class _Maker(StrEnum):
+    given = "given"
+    sentences = "sentences"
+
+
+def check(
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Files, folders or patterns; - is standard input.")
+    ],
+    *,
+    columns: Annotated[
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Count tokens as this judge. [default: one for this machine]")
+    ] = None,
+    statements: Annotated[
+        _Maker, typer.Option(help="Those of the sample where it has any, or the reference's sentences.")
+    ] = _Maker.given,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.001, metavar="TOKENS_PER_S", help="How many tokens the judge computes."),
+    ] = None,
+    like: Annotated[Path | None, typer.Option(metavar="RUN", help="Take the rate from a finished run.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with all bad lines.")] = False,
+) -> None:
+    """Read a data set without a judge: columns, counts, bad lines, tokens and time.
+
+    Exit code 0 if every line is a sample, 1 if some are not, 2 if the data set cannot be read.
+    """
+    from airjudge.check import Terms, check_data
+    from airjudge.cli.render import stages
+    from airjudge.datasets import open_source, parse_mapping
+
+    speed = _rate(rate, like)
+    with tempfile.TemporaryDirectory(prefix="airjudge-") as folder, stages() as told:
+        source = open_source(data, mapping=parse_mapping(columns or ()), spool=Path(folder, "input"))
+        profile = _profile(judge)
+        encoder, note = _encoder(profile)
+        limit = None if note else profile.served_context
+        terms = Terms(encoder, statements.value, limit=limit, max_listed=None if as_json else SHOWN)
+        report = check_data(source, terms, on_progress=told)
+        found = _as_object(source, report, profile, terms=terms, rate=speed) | ({"note": note} if note else {})
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        _print(source.name, found, report)
+    if report.n_bad:
+        raise typer.Exit(1)
+
+
+def _rate(rate: float | None, like: Path | None) -> float | None:
+    """Tokens in a second, as told or as a finished run had them; None if nobody knows."""
+    if rate is not None and like is not None:
+        msg = "--rate and --like both say how fast the judge is: give one of them"
+        raise typer.BadParameter(msg)
+    return rate if like is None else _rate_of_run(like / "run.json")
+
+
+def _rate_of_run(header: Path) -> float:
+    try:
+        run = json.loads(header.read_bytes())
+        usage = run["usage"]
+        rate = (usage["prompt_tokens"] - usage["cached_tokens"]) / run["seconds"]
+    except OSError as error:
+        msg = f"{header} cannot be read: {error.strerror}"
+        raise InputError(msg, "--like names the folder of a finished run.") from error
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        msg = f"{header} does not tell tokens and seconds"
+        raise InputError(msg, "--like names the folder of a finished run.") from error
+    if rate <= 0:
+        msg = f"the run of {header} computed no prompt tokens"
+        raise InputError(msg, "Name another run, or give --rate.")
+    return float(rate)
+
+
+def _profile(judge: str | None) -> "Profile":
+    from airjudge.profiles import default_profile_name, load_profile, this_machine
+
+    return load_profile(judge or default_profile_name("gpu" if this_machine().gpus else "cpu"))
+
+
+def _encoder(profile: "Profile") -> "tuple[Encoder, str]":
+    """The judge's tokenizer; where it is not here, bytes and a note that says so."""
+    from airjudge.check import Utf8
+    from airjudge.weights import JudgeTokenizer
+
+    try:
+        return JudgeTokenizer(profile), ""
+    except WeightsError as error:
+        return Utf8(), f"bytes are counted, not tokens: {error}; to count tokens: {error.hint}"
+
+
+def _as_object(
+    source: "Source", report: "Report", profile: "Profile", *, terms: "Terms", rate: float | None
+) -> "dict[str, JsonValue]":
+    """All that was found, as `--json` prints it."""
+    counts: dict[str, JsonValue] = report.model_dump(mode="json", exclude={"prompt_units", "computed_units"})
+    unit = "bytes" if terms.limit is None else "tokens"
+    seconds = report.computed_units / rate if rate and unit == "tokens" else None
+    return {
+        "data": source.name,
+        "data_sha256": source.digest(),
+        "mapping": dict(source.mapping),
+        "judge": profile.id,
+        "max_context": profile.served_context,
+        "statement_maker": terms.maker,
+        "unit": unit,
+        **counts,
+        f"prompt_{unit}": report.prompt_units,
+        f"computed_{unit}": report.computed_units,
+        "rate": rate,
+        "seconds": None if seconds is None else round(seconds, 1),
+    }
+
+
+def _print(name: str, found: "dict[str, JsonValue]", report: "Report") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from airjudge.cli.render import printable
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for title, text in (*_counts(report), *_costs(found, report)):
+        table.add_row(title, Text(printable(text)))
+    console = Console(soft_wrap=True)
+    console.print(Text(printable(f"{name}: sha256 {found['data_sha256']}")))
+    console.print(Text("columns: " + printable(_columns(found["mapping"]))))
+    console.print(table)
+    for long in report.too_long:
+        console.print(Text(printable(f"{long.path}:{long.line}: {long.id}: {long.length} tokens do not fit")))
+    for bad in report.bad_lines:
+        console.print(Text(printable(f"{bad.path}:{bad.line}: {bad.reason}")))
+    if report.n_bad > len(report.bad_lines):
+        console.print(f"and {report.n_bad - len(report.bad_lines)} more bad lines; --json lists all")
+    if "note" in found:
+        console.print(Text(printable(f"note: {found['note']}")))
+
+
+def _columns(mapping: "JsonValue") -> str:
+    pairs = mapping.items() if isinstance(mapping, dict) else ()
+    return ", ".join(field if field == column else f"{field} from {column}" for field, column in pairs)
+
+
+def _counts(report: "Report") -> "Sequence[tuple[str, str]]":
+    bad = f", {report.n_bad} bad lines" if report.n_bad else ""
+    rows = [
+        ("samples", f"{report.n_samples}{bad}"),
+        ("statements", f"{report.n_statements}"),
+        ("empty contexts", f"{report.n_empty_contexts} (recall 0 without a request)"),
+    ]
+    if report.n_undefined:
+        rows.append(("no statement", f"{report.n_undefined} (recall undefined)"))
+    if report.n_repeated:
+        rows.append(("repeated", f"{report.n_repeated} say word for word what an earlier one says"))
+    return rows
+
+
+def _costs(found: "dict[str, JsonValue]", report: "Report") -> "Sequence[tuple[str, str]]":
+    unit = found["unit"]
+    shared = f"{report.computed_units} after sharing within samples"
+    rows = [
+        ("requests", f"{report.n_requests}"),
+        ("prompts", f"{report.prompt_units} {unit}, {shared}"),
+        ("longest prompt", f"{report.longest_prompt} {unit}; {found['judge']} reads {found['max_context']} tokens"),
+    ]
+    if report.n_too_long:
+        rows.append(("too long", f"{report.n_too_long} samples"))
+    if found["seconds"] is not None:
+        rows.append(("time", f"{found['seconds']} s at {found['rate']:.0f} tokens a second"))
+    return rows
