@@ -90,7 +90,12 @@ def test_failed_samples_leave_the_exit_code_alone(airjudge: Command, stub: Stub,
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("missing.jsonl", "does not exist"), (".", "folder"), ("empty.jsonl", "empty"), ("table.csv", "JSON Lines")],
+    [
+        ("missing.jsonl", "does not exist"),
+        (".", "folder"),
+        ("empty.jsonl", "empty"),
+        ("table.csv", "no column for user_"),
+    ],
 )
 def test_a_path_that_cannot_be_scored_is_an_input_error(
     airjudge: Command, stub: Stub, tmp_path: Path, name: str, told: str
@@ -102,6 +107,19 @@ def test_a_path_that_cannot_be_scored_is_an_input_error(
     assert told.casefold() in ended.err.casefold()
     assert "hint:" in ended.err
     assert not stub.requests
+
+
+def test_files_of_several_formats_are_one_data_set_whose_columns_may_be_mapped(
+    airjudge: Command, stub: Stub, data: Path, tmp_path: Path
+) -> None:
+    text = "user_input,answer,retrieved_contexts\nWhen?,The ferry departs.,[]\n"
+    (tmp_path / "b.csv").write_text(text.replace("answer", "reference"))
+    ended = airjudge("score", tmp_path / "*.csv", data, *options(stub, tmp_path / "out"), "--json")
+    summary = json.loads(ended.out)
+    assert (summary["n"], summary["n_scored"], summary["n_empty_contexts"]) == (3, 3, 1)
+    (tmp_path / "b.csv").write_text(text)
+    ended = airjudge("score", tmp_path / "b.csv", *options(stub, tmp_path / "no"), "--map", "reference=answer")
+    assert ended.code == 0
 
 
 def test_nobody_at_the_address_is_said_with_the_address(airjudge: Command, data: Path, tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 import contextlib
-import hashlib
 import json
 import os
 import pickle
@@ -10,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airjudge.datasets import file_digest, read_samples
-from airjudge.errors import DatasetError, DuplicateId, InputError
+from airjudge.datasets import lines, open_source
+from airjudge.errors import DatasetError, InputError
 from airjudge.schema import Sample, Statement
+from tests.inputs import GOOD, Line, entries_of, good, never, write_lines
 
 DATA = Path(os.environ.get("AIRJUDGE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-GOOD: dict[str, object] = {"user_input": "Where?", "reference": "Here. There.", "retrieved_contexts": ["It is here."]}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -23,31 +22,16 @@ JSON = st.recursive(
 )
 
 
-def write(path: Path, *lines: bytes | str | dict[str, object]) -> Path:
-    """Write lines into a file below the folder `path`."""
-    encoded = [
-        line if isinstance(line, bytes) else (line if isinstance(line, str) else json.dumps(line)).encode()
-        for line in lines
-    ]
-    file = path / "data.jsonl"
-    file.write_bytes(b"\n".join(encoded) + b"\n")
-    return file
+def only(path: Path, line: Line) -> Sample | DatasetError:
+    """Read a line that stands before a good one, which tells the columns."""
+    return entries_of(write_lines(path, line, GOOD))[0].value
 
 
-def only(path: Path, line: bytes | str | dict[str, object]) -> Sample | DatasetError:
-    (entry,) = read_samples(write(path, line))
-    return entry
-
-
-def reason(path: Path, line: bytes | str | dict[str, object]) -> str:
+def reason(path: Path, line: Line) -> str:
     entry = only(path, line)
     assert isinstance(entry, DatasetError), entry
     assert entry.line == 1
     return entry.reason
-
-
-def good(**fields: object) -> dict[str, object]:
-    return {**GOOD, **fields}
 
 
 def test_a_line_becomes_a_sample(tmp_path: Path) -> None:
@@ -64,7 +48,9 @@ def test_a_line_becomes_a_sample(tmp_path: Path) -> None:
 
 
 def test_a_sample_without_id_is_named_after_its_line_and_blank_lines_count(tmp_path: Path) -> None:
-    entries = list(read_samples(write(tmp_path, GOOD, "", " \t\r", good(id=None), good(id=12))))
+    entries = [
+        entry.value for entry in entries_of(write_lines(tmp_path, GOOD, "", " \t\r", good(id=None), good(id=12)))
+    ]
     assert [e.id for e in entries if isinstance(e, Sample)] == ["line-1", "line-4", "12"]
 
 
@@ -102,7 +88,6 @@ def test_empty_and_blank_contexts_are_kept_for_the_run_to_score(tmp_path: Path, 
         ({"reference": ["a"]}, 'reference must be a string, not a list: ["a"]'),
         ({"reference": True}, "reference must be a string, not a boolean: true"),
         ({"retrieved_contexts": None}, "retrieved_contexts must be a list of strings, not null"),
-        ({"retrieved_contexts": "one"}, 'retrieved_contexts must be a list of strings, not a string: "one"'),
         ({"retrieved_contexts": {"a": 1}}, 'retrieved_contexts must be a list of strings, not an object: {"a": 1}'),
         ({"retrieved_contexts": ["a", 5]}, "retrieved_contexts must hold strings, but number 2 is a number: 5"),
         ({"retrieved_contexts": [None]}, "retrieved_contexts must hold strings, but number 1 is null"),
@@ -127,14 +112,6 @@ def test_a_wrong_value_is_named_with_its_field(tmp_path: Path, fields: dict[str,
 @pytest.mark.parametrize("name", ["user_input", "reference", "retrieved_contexts"])
 def test_a_missing_field_is_named(tmp_path: Path, name: str) -> None:
     assert reason(tmp_path, {key: value for key, value in GOOD.items() if key != name}) == f"{name} is missing"
-
-
-def test_other_tools_column_names_are_recognised_in_the_message(tmp_path: Path) -> None:
-    line: dict[str, object] = {"question": "Where?", "contexts": ["a"], "ground_truth": "Here."}
-    names = "the fields are user_input, reference and retrieved_contexts"
-    assert reason(tmp_path, line) == f"user_input is missing; rename question: {names}"
-    line["user_input"] = line.pop("question")
-    assert reason(tmp_path, line) == f"reference is missing; rename ground_truth: {names}"
 
 
 @pytest.mark.parametrize(
@@ -172,8 +149,8 @@ def test_a_whole_surrogate_pair_is_a_character(tmp_path: Path) -> None:
 def test_a_byte_that_is_not_utf_8_is_named_by_its_place_in_the_file(tmp_path: Path) -> None:
     first = b"\xef\xbb\xbf" + json.dumps(GOOD).encode()
     second = b'{"user_input": "Stra\xdfe"}'  # Latin-1
-    path = write(tmp_path, first, "", second)
-    entry = list(read_samples(path))[1]
+    path = write_lines(tmp_path, first, "", second)
+    entry = [entry.value for entry in entries_of(path)][1]
     assert isinstance(entry, DatasetError)
     place = path.read_bytes().index(b"\xdf")
     assert entry.reason == f"not UTF-8: byte {place} of the file is 0xdf"
@@ -182,7 +159,7 @@ def test_a_byte_that_is_not_utf_8_is_named_by_its_place_in_the_file(tmp_path: Pa
 
 def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     line = json.dumps(GOOD).encode()
-    entries = list(read_samples(write(tmp_path, b"\xef\xbb\xbf" + line + b"\r", line + b"\r")))
+    entries = [entry.value for entry in entries_of(write_lines(tmp_path, b"\xef\xbb\xbf" + line + b"\r", line + b"\r"))]
     assert [e.id for e in entries if isinstance(e, Sample)] == ["line-1", "line-2"]
 
 
@@ -194,22 +171,32 @@ def test_a_line_separator_inside_a_string_does_not_end_the_line(tmp_path: Path) 
 
 
 def test_one_bad_line_leaves_the_others_alone(tmp_path: Path) -> None:
-    entries = list(read_samples(write(tmp_path, good(id="a"), "{", good(id="c"))))
+    entries = [entry.value for entry in entries_of(write_lines(tmp_path, good(id="a"), "{", good(id="c")))]
     assert [type(e) for e in entries] == [Sample, DatasetError, Sample]
 
 
-def test_a_second_sample_with_a_known_id_is_an_error_record(tmp_path: Path) -> None:
-    lines = (good(id="a"), good(id=1), good(id="a", user_input="Else?"), good(id="1"), good(id="line-6"), GOOD)
-    entries = list(read_samples(write(tmp_path, *lines)))
-    assert [type(e) for e in entries] == [Sample, Sample, DuplicateId, DuplicateId, Sample, DuplicateId]
-    assert isinstance(entries[2], DuplicateId)
-    assert entries[2].reason == 'the id "a" is already that of line 1'
-    assert entries[2].kind == "duplicate_id"
+def test_places_count_samples_and_lines_count_lines(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, "", good(id="a"), " ", "{", good(id="a"))
+    assert [(e.place, e.path, e.line) for e in entries_of(path)] == [
+        (0, str(path), 2),
+        (1, str(path), 4),
+        (2, str(path), 5),
+    ]
 
 
-def test_a_bad_line_does_not_use_up_its_id(tmp_path: Path) -> None:
-    entries = list(read_samples(write(tmp_path, good(id="a", reference=""), good(id="a"))))
-    assert [type(e) for e in entries] == [DatasetError, Sample]
+def test_a_skipped_place_is_counted_and_not_parsed(tmp_path: Path) -> None:
+    source = open_source([str(write_lines(tmp_path, good(id="a"), "{", b"\xff", good(id="d"), good(id="e")))])
+    asked: list[int] = []
+
+    def skip(place: int) -> bool:
+        asked.append(place)
+        return place in {1, 2, 4}
+
+    entries = list(source.entries(skip))
+    assert asked == [0, 1, 2, 3, 4]
+    assert [(e.place, e.line, e.value.id) for e in entries if isinstance(e.value, Sample)] == [(0, 1, "a"), (3, 4, "d")]
+    assert len(entries) == 2
+    assert source.count() == 5
 
 
 def test_a_long_or_strange_value_is_quoted_short_and_escaped(tmp_path: Path) -> None:
@@ -225,56 +212,6 @@ def test_an_error_record_survives_pickling(tmp_path: Path) -> None:
     assert str(pickle.loads(pickle.dumps(entry))) == str(entry)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "is empty"),
-        (b"\n \n\r\n", "holds blank lines only"),
-        (b"\xef\xbb\xbf\n", "holds blank lines only"),
-        (json.dumps(GOOD).encode("utf-16"), "is UTF-16"),
-        (json.dumps([GOOD], indent=1).encode(), "is one JSON document over many lines"),
-        (json.dumps(GOOD, indent=1).encode(), "is one JSON document over many lines"),
-    ],
-)
-def test_a_file_without_any_line_of_ours_is_an_input_error(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "data.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=message) as caught:
-        list(read_samples(path))
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize("name", ["absent.jsonl", "folder", "pipe", "table.csv", "table.PARQUET", "data.jsonl.gz"])
-def test_a_path_that_cannot_be_read_is_refused_at_once_with_a_next_step(tmp_path: Path, name: str) -> None:
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "table.csv").write_text("a,b\n")
-    with pytest.raises(InputError) as caught:
-        read_samples(tmp_path / name)
-    assert name in str(caught.value)
-    assert caught.value.hint
-
-
-def test_a_file_below_a_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: Not a directory"):
-        read_samples(write(tmp_path, GOOD) / "data.jsonl")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_an_input_error(tmp_path: Path) -> None:
-    path = write(tmp_path, GOOD)
-    path.chmod(0)
-    with pytest.raises(InputError, match="may not be read"):
-        read_samples(path)
-
-
-def test_the_digest_is_that_of_the_file_s_bytes(tmp_path: Path) -> None:
-    path = write(tmp_path, b"\xff\x00")
-    assert file_digest(path) == hashlib.sha256(b"\xff\x00\n").hexdigest()
-    with pytest.raises(InputError, match="is a folder"):
-        file_digest(tmp_path)
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from([*GOOD, "id", "group", "lang", "statements", "x"]), JSON))
 def test_any_json_object_is_a_sample_or_a_record(tmp_path: Path, fields: dict[str, object]) -> None:
@@ -288,26 +225,51 @@ def test_any_json_object_is_a_sample_or_a_record(tmp_path: Path, fields: dict[st
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_any_bytes_are_records_or_one_input_error(tmp_path: Path, lines: list[bytes]) -> None:
-    path = write(tmp_path, *lines)
+    path = write_lines(tmp_path, *lines)
     with contextlib.suppress(InputError):
         content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-        entries = list(read_samples(path))
+        entries = entries_of(path)
         assert len(entries) == sum(bool(line.strip()) for line in content.split(b"\n"))
 
 
 def test_a_big_file_is_streamed(tmp_path: Path) -> None:
     # 20 MB of samples; each line is 100 kB, and reading holds a few lines at a time.
     line = json.dumps(good(retrieved_contexts=["x" * 100_000])).encode()
-    path = write(tmp_path, *[line] * 200)
+    path = write_lines(tmp_path, *[line] * 200)
     tracemalloc.start()
-    n_samples = sum(isinstance(entry, Sample) for entry in read_samples(path))
+    entries = open_source([str(path)]).entries(never)
+    n_samples = sum(isinstance(entry.value, Sample) for entry in entries)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert n_samples == 200
     assert peak < 3_000_000
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary().map(lambda line: line.replace(b"\n", b"")))
+def test_whatever_bytes_a_line_holds_it_is_a_sample_or_a_record(tmp_path: Path, line: bytes) -> None:
+    first, *between, last = entries_of(write_lines(tmp_path, GOOD, line, GOOD))
+    assert isinstance(first.value, Sample)
+    assert isinstance(last.value, Sample)
+    assert last.line == 3
+    assert len(between) == bool(line.strip())
+    assert all(isinstance(entry.value, Sample | DatasetError) for entry in between)
+
+
+def test_a_line_beyond_all_measure_is_a_record_and_the_next_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 2**20)
+    path = write_lines(tmp_path, GOOD, good(reference="x" * 3 * 2**20), b"\xff", GOOD)
+    values = [entry.value for entry in entries_of(path)]
+    assert [type(value) for value in values] == [Sample, DatasetError, DatasetError, Sample]
+    assert isinstance(values[1], DatasetError)
+    assert values[1].reason == "longer than 1 MiB"
+    assert isinstance(values[2], DatasetError)
+    assert values[2].reason == f"not UTF-8: byte {path.read_bytes().index(0xFF)} of the file is 0xff"
+
+
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_sample_of_the_labelled_data_is_read(path: Path) -> None:
-    entries = list(read_samples(path))
+    entries = [entry.value for entry in entries_of(path)]
     assert all(isinstance(entry, Sample) and entry.statements and entry.group for entry in entries)

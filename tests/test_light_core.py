@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-HEAVY = {"accelerate", "gguf", "huggingface_hub", "outlines", "safetensors", "torch", "transformers", "vllm"}
+HEAVY = {
+    "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "tokenizers", "torch",
+    "transformers", "vllm",
+}  # fmt: skip
 HELP = "import sys; from airjudge.cli import main; sys.argv = ['airjudge', {}]; main()"
 
 
@@ -28,7 +31,9 @@ def test_importing_airjudge_loads_no_model_library() -> None:
     assert packages & HEAVY == set()
 
 
-@pytest.mark.parametrize("words", ["'--help'", "'--version'", "'models', '--help'", "'score', '--help'"])
+@pytest.mark.parametrize(
+    "words", ["'--help'", "'--version'", "'models', '--help'", "'score', '--help'", "'check', '--help'"]
+)
 def test_asking_the_command_for_help_loads_no_model_library(words: str) -> None:
     packages = imported_packages(HELP.format(words))
     assert "typer" in packages

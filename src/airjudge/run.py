@@ -52,22 +52,22 @@ class RunHeader(Record):
 
 
 async def score_dataset(
-    data: Path,
+    data: Path | Source,
     metric: ContextRecall,
     out: Path,
     *,
     settings: RunSettings | None = None,
     on_progress: Progress = silent,
 ) -> RunHeader:
-    """Score each sample of a JSONL file and write the results into a folder.
+    """Score each sample of a file or source and write the results into a folder.
 
     Raises:
         InputError: If the file cannot be read, or the folder holds a run already.
         JudgeError: If the judge cannot be used; what was scored before is in `samples.partial.jsonl`.
     """
     settings = settings or RunSettings()
-    check_paths(data, out, overwrite=settings.overwrite)
-    source = open_source([str(data)])
+    source = open_source([str(data)]) if isinstance(data, Path) else data
+    check_folder(out, overwrite=settings.overwrite)
     started, clock = datetime.now(UTC), time.monotonic()
     async with metric.judge:
         partial = _claim(out)
@@ -77,12 +77,12 @@ async def score_dataset(
             async for sample in scored:
                 n_done += 1
                 file.write(sample.model_dump_json() + "\n")
-                on_progress(f"scoring {data.name}", n_done, 0)
+                on_progress(f"scoring {source.name}", n_done, 0)
             _sync(file)
         signature = metric.judge.signature(metric.statements)
     partial.replace(out / SAMPLES)
     header = RunHeader(
-        data=data.name,
+        data=source.name,
         data_sha256=source.digest(),
         signature=signature,
         settings=_written(metric, settings),
@@ -102,13 +102,12 @@ def read_scored(out: Path) -> Iterator[ScoredSample]:
             yield ScoredSample.model_validate_json(line)
 
 
-def check_paths(data: Path, out: Path, *, overwrite: bool) -> None:
-    """Refuse a file that cannot be read, or a folder whose results a run would replace.
+def check_folder(out: Path, *, overwrite: bool) -> None:
+    """Refuse a folder whose results a run would replace.
 
     Raises:
         InputError: With the path and the next step; nothing was written.
     """
-    open_source([str(data)])
     held = [name for name in (RUN, SAMPLES, PARTIAL) if (out / name).exists()]
     if held and not overwrite:
         msg = f"{out} holds a run already ({', '.join(held)})"

@@ -134,7 +134,7 @@ def _as_object(
         f"prompt_{unit}": report.prompt_units,
         f"computed_{unit}": report.computed_units,
         "rate": rate,
-        "seconds": None if seconds is None else round(seconds, 1),
+        "seconds": None if seconds is None else round(seconds, 3),
     }
 
 
@@ -192,5 +192,5 @@ def _costs(found: "dict[str, JsonValue]", report: "Report") -> "Sequence[tuple[s
     if report.n_too_long:
         rows.append(("too long", f"{report.n_too_long} samples"))
     if found["seconds"] is not None:
-        rows.append(("time", f"{found['seconds']} s at {found['rate']:.0f} tokens a second"))
+        rows.append(("time", f"{found['seconds']:.1f} s at {found['rate']:.0f} tokens a second"))
     return rows

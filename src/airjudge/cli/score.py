@@ -33,9 +33,14 @@ class _Empty(StrEnum):
 
 
 def score(
-    data: Annotated[Path, typer.Argument(help="A JSONL file: user_input, reference, retrieved_contexts.")],
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Files, folders or patterns; - is standard input.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for samples.jsonl and run.json.")],
     *,
+    columns: Annotated[
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
+    ] = None,
     judge: Annotated[str | None, typer.Option(help="Judge profile to use; see: airjudge models list.")] = None,
     base_url: Annotated[str | None, typer.Option(help="A vLLM server that runs already.")] = None,
     model: Annotated[str | None, typer.Option(help="The model to ask there.")] = None,
@@ -64,12 +69,14 @@ def score(
     Without --base-url: a server that `airjudge serve` runs for the judge, else one started for this run.
     """
     from airjudge.cli.render import print_summary, stages, summary_object
+    from airjudge.datasets import open_source, parse_mapping
     from airjudge.judge import Judge, JudgeSettings
     from airjudge.metrics import ContextRecall
-    from airjudge.run import RunSettings, check_paths, score_dataset
+    from airjudge.run import RunSettings, check_folder, score_dataset
 
     _check_options(judge, base_url, model=model, api_key_env=api_key_env, allow_remote=allow_remote)
-    check_paths(data, out, overwrite=overwrite)
+    source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input")
+    check_folder(out, overwrite=overwrite)
     asked = JudgeSettings(method=method.value, concurrency=concurrency, timeout_s=timeout)
     settings = RunSettings(zero_if_empty=empty_contexts is _Empty.zero, overwrite=overwrite, limit=limit)
     with ExitStack() as stack:
@@ -80,8 +87,8 @@ def score(
             key = _key(api_key_env)
             found = Judge.connect(base_url, model, api_key=key, allow_remote=allow_remote, settings=asked)
         metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
-        told(f"scoring {data.name}", 0, 0)
-        header = asyncio.run(score_dataset(data, metric, out, settings=settings, on_progress=told))
+        told(f"scoring {source.name}", 0, 0)
+        header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_progress=told))
     if as_json:
         print(json.dumps(summary_object(header)))
     else:

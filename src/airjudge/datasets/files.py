@@ -18,6 +18,7 @@ BOM: Final = b"\xef\xbb\xbf"
 _COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _CHUNK_BYTES: Final = 2**20
 _BUFFER_BYTES: Final = 2**18
+_PLAIN_BUFFER_BYTES: Final = 2**16  # what stands in it is lost when a compressed file turns out to be cut
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 STANDARD_INPUT: Final = "-"
 
@@ -57,7 +58,7 @@ def reading_plain(source: Input) -> Iterator[io.BufferedReader]:
             yield file
             return
         with pa.input_stream(file, compression=compression) as plain:
-            yield io.BufferedReader(plain, _CHUNK_BYTES)
+            yield io.BufferedReader(plain, _PLAIN_BUFFER_BYTES)
 
 
 def compression_of(start: bytes) -> str | None:
