@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from airjudge.schema import Message
 from airjudge.weights import JudgeTokenizer
 from tests import weightsmith
 from tests.inputs import GOOD, good, write_lines
+from tests.test_egress import GUARD
 
 
 class Ended(NamedTuple):
@@ -182,6 +185,16 @@ def test_tokens_are_those_of_the_judges_tokenizer_and_template(
     assert (found["unit"], found["max_context"], found["n_too_long"]) == ("tokens", 2000, 0)
     assert found["longest_prompt"] > sum(by_hand(one.content) for one in prompts.canary().messages)
     assert found["seconds"] == pytest.approx(found["computed_tokens"] / 10, abs=0.05)
+
+
+def test_counting_tokens_contacts_nobody(tiny: tuple[Path, Path], tmp_path: Path) -> None:
+    profile, cache = tiny
+    command = [sys.executable, "-c", GUARD, "check", str(write_lines(tmp_path, GOOD)), "--judge", str(profile)]
+    environment = {**os.environ, "AIRJUDGE_CACHE": str(cache), "HOME": "/nonexistent"}
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "tokens, " in ended.stdout
+    assert ended.stderr.splitlines()[-1] == "SEEN []"
 
 
 def test_prompts_that_the_judge_cannot_read_are_named(

@@ -97,6 +97,11 @@ def test_two_candidates_for_a_field_are_an_error_that_lists_both_and_map_settles
     assert len(samples_of(path, mapping={field: field})) == 2
 
 
+def test_map_settles_one_field_of_three_candidates(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, good(question="Q1", query="Q2"))
+    assert samples_of(path, mapping={"user_input": "query"})[0].user_input == "Q2"
+
+
 def test_what_the_user_says_wins_and_may_name_what_lies_inside(tmp_path: Path) -> None:
     row = good(meta={"gold": {"text": "Gold."}}, answer="An answer.", doc="d7", language="de", lang="en")
     path = write_lines(tmp_path, row)

@@ -256,6 +256,7 @@ def test_a_bad_row_of_a_csv_file_says_why_and_leaves_the_next_alone(tmp_path: Pa
     assert isinstance(bad.value, DatasetError)
     assert reason in bad.value.reason
     assert bad.line == 1
+    assert bad.value.reason.endswith(" (line 2 of the file)")
     assert isinstance(following.value, Sample)
 
 

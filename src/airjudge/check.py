@@ -56,7 +56,8 @@ class Report(Record):
     """What a data set holds, and what asking costs, in the units of the encoder: tokens or bytes.
 
     `n_samples` do not count bad lines, of which `bad_lines` may list the first ones only. `n_repeated` are
-    samples whose texts are, word for word, those of an earlier one. `n_requests` is one a statement, none
+    samples whose texts are, word for word, those of an earlier one. Statements and prompts include those of
+    samples that a run would refuse for an id used twice. `n_requests` is one a statement, none
     for an empty retrieval. `prompt_units` is the length of all prompts; `computed_units` is what is left of
     it when the statements of a sample share the beginning of its first prompt, which the server computes
     once. `longest_prompt` includes room for the reply.

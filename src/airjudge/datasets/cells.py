@@ -47,14 +47,14 @@ class Cells:
                 except StopIteration:
                     return
                 except csv.Error as exc:
-                    read = partial(_refuse, f"not CSV: {exc}", first_line)
+                    read = partial(_refuse, f"not CSV: {exc}")
                 else:
                     if not cells:
                         continue
-                    read = partial(_fields, header, cells, first_line)
+                    read = partial(_fields, header, cells)
                 number += 1
                 if wanted():
-                    yield Row(number, read)
+                    yield Row(number, read, first_line)
 
     def digest(self) -> str:
         """SHA-256 of the file's bytes."""
@@ -67,7 +67,7 @@ class Cells:
             check_encoding(self._source, file.peek(4)[:4])
             # A byte that is not UTF-8 becomes half a surrogate pair, and its row is refused, not the file.
             with io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="") as text:
-                first = text.readline()
+                first = text.readline(MAX_CELL)
                 reader = csv.reader(chain((first,), text), delimiter=_delimiter(first), strict=True)
                 yield reader, self._header(reader)
 
@@ -92,16 +92,14 @@ def _delimiter(header: str) -> str:
     return max(",;\t", key=header.count)
 
 
-def _fields(header: Sequence[str], cells: Sequence[str], first_line: int) -> Fields:
+def _fields(header: Sequence[str], cells: Sequence[str]) -> Fields:
     if len(cells) != len(header):
-        _refuse(f"{len(cells)} cells where the header has {len(header)}", first_line)
+        _refuse(f"{len(cells)} cells where the header has {len(header)}")
     for name, cell in zip(header, cells, strict=True):
         if found := _ESCAPED.search(cell):
-            _refuse(f"{short(name)} is not UTF-8: it holds byte 0x{ord(found[0]) - 0xDC00:02x}", first_line)
+            _refuse(f"{short(name)} is not UTF-8: it holds byte 0x{ord(found[0]) - 0xDC00:02x}")
     return {name: cell or None for name, cell in zip(header, cells, strict=True)}
 
 
-def _refuse(reason: str, first_line: int) -> Never:
-    """Refuse a row, and say where in the file an editor finds it."""
-    msg = f"{reason} (line {first_line} of the file)"
-    raise Refused(msg)
+def _refuse(reason: str) -> Never:
+    raise Refused(reason)

@@ -97,7 +97,8 @@ def decide_mapping(files: Mapping[str, Columns | None], explicit: Mapping[str, s
     together = tuple(dict.fromkeys(path for columns in known.values() for path in columns))
     mapping = dict(explicit)
     for field in REQUIRED:
-        mapping.setdefault(field, _only_candidate(field, together, taken=explicit.values()))
+        if field not in mapping:
+            mapping[field] = _only_candidate(field, [path for path in together if path not in explicit.values()])
     for field in OPTIONAL:
         if field in together:
             mapping.setdefault(field, field)
@@ -148,10 +149,10 @@ def _paths(fields: Fields, prefix: str, depth: int) -> Iterable[str]:
             yield from _paths(value, f"{prefix}{name}.", depth - 1)
 
 
-def _only_candidate(field: str, columns: Columns, taken: Iterable[str]) -> str:
+def _only_candidate(field: str, columns: Sequence[str]) -> str:
     """The one column that can hold a field; "" if there is none."""
-    free = [path for path in columns if path not in set(taken)]
-    found = _candidates(field, free) or [path for path in free if _plain(path) in _LAST_RESORT.get(field, frozenset())]
+    last = _LAST_RESORT.get(field, frozenset())
+    found = _candidates(field, columns) or [path for path in columns if _plain(path) in last]
     if len(found) > 1:
         msg = f"{len(found)} columns could be {field}: {', '.join(map(_printable, found))}"
         raise InputError(msg, f"Say which: --map {field}={_printable(found[0])}")

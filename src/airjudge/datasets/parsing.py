@@ -58,7 +58,7 @@ def check_values(fields: Fields) -> None:
         Refused: With the field's name.
     """
     for name, value in fields.items():
-        if _depth(value) > MAX_DEPTH:
+        if isinstance(value, dict | list) and _depth(value) > MAX_DEPTH:
             msg = f"{short(name)} is nested more than {MAX_DEPTH} deep"
             raise Refused(msg)
         try:

@@ -49,10 +49,14 @@ class Source(Protocol):
 
 
 class Row(NamedTuple):
-    """One row that has not been parsed yet; `read` may raise Refused or RecursionError."""
+    """One row that has not been parsed yet; `read` may raise Refused or RecursionError.
+
+    `editor_line` is where an editor finds a row that does not stand in a line of its own number, 0 otherwise.
+    """
 
     line: int
     read: Callable[[], Fields]
+    editor_line: int = 0
 
 
 def duplicate_id(path: str, line: int, *, name: str, first: tuple[str, int]) -> DuplicateId:
@@ -147,6 +151,8 @@ class RowSource:
         try:
             return build_sample(row.read(), self._columns, default_id=self.row_name(path, row.line))
         except Refused as exc:
-            return DatasetError(path, row.line, str(exc))
+            reason = str(exc)
         except RecursionError:
-            return DatasetError(path, row.line, "nested too deeply")
+            reason = "nested too deeply"
+        where = f" (line {row.editor_line} of the file)" if row.editor_line else ""
+        return DatasetError(path, row.line, reason + where)

@@ -1,14 +1,12 @@
 """Prompts in the tokens of a judge, by the tokenizer and the chat template that its server uses."""
 
 import logging
-import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 
 from airjudge.errors import WeightsError
 from airjudge.profiles import Profile
 from airjudge.schema import Message
-from airjudge.weights.convert import OFFLINE, QUIET
 from airjudge.weights.prepare import prepared
 
 
@@ -26,8 +24,6 @@ class JudgeTokenizer:
         if find_spec("transformers") is None:
             msg = "transformers is not installed, which counts tokens"
             raise WeightsError(msg, "pip install 'airjudge[cpu]' or 'airjudge[gpu]'")
-        for name, value in {**OFFLINE, **QUIET}.items():
-            os.environ.setdefault(name, value)
         from transformers import AutoTokenizer  # noqa: PLC0415 - heavy
 
         logging.getLogger("transformers").setLevel(logging.ERROR)  # it warns that long prompts are long
