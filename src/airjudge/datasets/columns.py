@@ -102,13 +102,13 @@ def decide_mapping(files: Mapping[str, Columns | None], explicit: Mapping[str, s
     for field in OPTIONAL:
         if field in together:
             mapping.setdefault(field, field)
-    _check_present(mapping, known, explicit)
+    _check_present(mapping, known, explicit=explicit)
     return {field: mapping[field] for field in FIELDS if field in mapping}
 
 
 def paths_of(fields: Fields) -> Columns:
     """Paths of a row's columns and of what lies in its objects, to a small depth."""
-    return tuple(_paths(fields, "", _MAX_DEPTH))
+    return tuple(_paths(fields, "", depth=_MAX_DEPTH))
 
 
 def value_at(fields: Fields, path: str) -> JsonValue | Missing:
@@ -142,11 +142,11 @@ def without(fields: Fields, paths: Iterable[str]) -> Fields:
     return rest
 
 
-def _paths(fields: Fields, prefix: str, depth: int) -> Iterable[str]:
+def _paths(fields: Fields, prefix: str, *, depth: int) -> Iterable[str]:
     for name, value in fields.items():
         yield prefix + name
         if isinstance(value, dict) and depth > 1:
-            yield from _paths(value, f"{prefix}{name}.", depth - 1)
+            yield from _paths(value, f"{prefix}{name}.", depth=depth - 1)
 
 
 def _only_candidate(field: str, columns: Sequence[str]) -> str:
@@ -174,7 +174,7 @@ def _check_fields(mapping: Mapping[str, str]) -> None:
         raise InputError(msg, f"The fields are {', '.join(FIELDS)}")
 
 
-def _check_present(mapping: Mapping[str, str], files: Mapping[str, Columns], explicit: Mapping[str, str]) -> None:
+def _check_present(mapping: Mapping[str, str], files: Mapping[str, Columns], *, explicit: Mapping[str, str]) -> None:
     """Refuse a required field that a file lacks, and a column of the user's that no file has."""
     for field, path in mapping.items():
         lacking = [name for name, columns in files.items() if path not in columns]

@@ -102,6 +102,7 @@ def spool_standard_input(target: Path) -> Input:
     unfinished = target.with_name(f"{target.name}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.touch(0o600)  # it holds private data, and may lie in a folder of others
         with unfinished.open("wb") as file:
             while chunk := sys.stdin.buffer.read(_CHUNK_BYTES):
                 file.write(chunk)

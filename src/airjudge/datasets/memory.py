@@ -54,7 +54,7 @@ def source_of(
         raise ValueError(msg)  # noqa: TRY004 - a caller's misuse is ValueError
     else:
         rows = _Dictionaries(list(data) if isinstance(data, Iterator) else data)
-    return RowSource(NAME, (rows,), mapping or {})
+    return RowSource(NAME, (rows,), mapping=mapping or {})
 
 
 class _Dictionaries:
@@ -102,7 +102,7 @@ class _ArrowRows:
     def rows(self, wanted: Callable[[], bool]) -> Iterator[Row]:
         number = 0
         for batch in self._table.to_batches():
-            yield from batch_rows(batch, number, wanted)
+            yield from batch_rows(batch, wanted, before=number)
             number += batch.num_rows
 
     def digest(self) -> str:

@@ -51,7 +51,7 @@ def open_source(paths: Sequence[str], *, mapping: Mapping[str, str] | None = Non
     inputs = list(_inputs(paths, spool))
     _check_distinct(inputs)
     name = _shown(inputs[0].name) if len(inputs) == 1 else f"{len(inputs)} files"
-    return RowSource(name, [_row_file(one) for one in inputs], mapping or {})
+    return RowSource(name, [_row_file(one) for one in inputs], mapping=mapping or {})
 
 
 def _inputs(paths: Sequence[str], spool: Path | None) -> Iterator[Input]:
@@ -105,11 +105,11 @@ def _row_file(source: Input) -> RowFile:
             msg = f"{source.name} is {what}, which is not read"
             raise InputError(msg, "Save it as JSON Lines, CSV or Parquet.")
     if start.startswith(b"PAR1"):
-        return tables.Table(source.name, (source,), tables.parquet)
+        return tables.Table(source.name, (source,), opening=tables.parquet)
     if start.startswith(b"ARROW1"):
-        return tables.Table(source.name, (source,), tables.arrow_file)
+        return tables.Table(source.name, (source,), opening=tables.arrow_file)
     if start.startswith(b"\xff\xff\xff\xff"):
-        return tables.Table(source.name, (source,), tables.arrow_stream)
+        return tables.Table(source.name, (source,), opening=tables.arrow_stream)
     return _text_file(source, start)
 
 

@@ -88,7 +88,7 @@ class RowFile(Protocol):
 class RowSource:
     """A Source over files of rows."""
 
-    def __init__(self, name: str, files: Sequence[RowFile], mapping: Mapping[str, str]) -> None:
+    def __init__(self, name: str, files: Sequence[RowFile], *, mapping: Mapping[str, str]) -> None:
         """Read `files` one after the other.
 
         Args:

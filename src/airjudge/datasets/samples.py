@@ -1,6 +1,7 @@
 """From one row to a sample, by the columns that hold our fields."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pydantic import JsonValue, ValidationError
 
@@ -12,46 +13,72 @@ from airjudge.schema import Sample, Statement
 _CONTEXT_TEXTS = ("text", "page_content", "content", "pageContent")
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row and the columns that its fields are read from."""
+
+    fields: Fields
+    mapping: Mapping[str, str]
+
+    def required(self, name: str) -> JsonValue:
+        """The value of a field that has to be there."""
+        value = value_at(self.fields, self.mapping[name])
+        if value is MISSING:
+            msg = f"{self.label(name)} is missing"
+            raise Refused(msg)
+        return value
+
+    def optional(self, name: str) -> JsonValue:
+        """The value of a field that need not be there; None if it is not."""
+        value = value_at(self.fields, self.mapping[name]) if name in self.mapping else MISSING
+        return None if value is MISSING else value
+
+    def label(self, name: str) -> str:
+        """A field's name, and the user's name for it where that is another."""
+        return name if self.mapping[name] == name else f"{name} ({self.mapping[name]})"
+
+
 def build_sample(fields: Fields, mapping: Mapping[str, str], *, default_id: str) -> Sample:
     """Build a sample from a row; an optional field may be null, columns that are not read become metadata.
 
     Raises:
         Refused: With the field and what is wrong with it.
     """
-    user_input, reference = _text(fields, "user_input", mapping), _text(fields, "reference", mapping)
-    contexts = _contexts(fields, mapping)
-    identifier = _label(_optional(fields, "id", mapping), "id")
+    row = _Row(fields, mapping)
+    user_input, reference = _text(row, "user_input"), _text(row, "reference")
+    contexts = _contexts(row)
+    identifier = _label(row.optional("id"), "id")
     try:
         return Sample(
             id=default_id if identifier is None else identifier,
             user_input=user_input,
             reference=reference,
             retrieved_contexts=contexts,
-            statements=_statements(_optional(fields, "statements", mapping)),
-            group=_label(_optional(fields, "group", mapping), "group"),
-            metadata=_metadata(fields, mapping),
+            statements=_statements(row.optional("statements")),
+            group=_label(row.optional("group"), "group"),
+            metadata=_metadata(row),
         )
     except ValidationError as exc:
         msg = f"{exc.errors()[0]['loc']}: {exc.errors()[0]['msg']}"
         raise Refused(msg) from exc
 
 
-def _metadata(fields: Fields, mapping: Mapping[str, str]) -> Fields:
+def _metadata(row: _Row) -> Fields:
     """What is not read into a field of ours, and the language, which has none."""
-    rest = without(fields, mapping.values())
-    if "lang" not in mapping or value_at(fields, mapping["lang"]) is MISSING:
+    rest = without(row.fields, row.mapping.values())
+    if "lang" not in row.mapping or value_at(row.fields, row.mapping["lang"]) is MISSING:
         return rest
-    language = _optional(fields, "lang", mapping)
+    language = row.optional("lang")
     if not isinstance(language, str | None):
         msg = f"lang must be a language tag like en, not {describe(language)}"
         raise Refused(msg)
     return {**rest, "lang": language}
 
 
-def _text(fields: Fields, name: str, mapping: Mapping[str, str]) -> str:
+def _text(row: _Row, name: str) -> str:
     """A field that has to hold text; the old ragas column `ground_truths` is a list of one."""
-    value, label = _required(fields, name, mapping), _label_of(name, mapping)
-    if mapping[name].rpartition(".")[2].lower() in {"ground_truths", "groundtruths"}:
+    value, label = row.required(name), row.label(name)
+    if row.mapping[name].rpartition(".")[2].lower() in {"ground_truths", "groundtruths"}:
         value = _only_truth(value, label)
     if not isinstance(value, str):
         msg = f"{label} must be a string, not {describe(value)}"
@@ -72,17 +99,16 @@ def _only_truth(value: JsonValue, label: str) -> JsonValue:
     return truths[0]
 
 
-def _contexts(fields: Fields, mapping: Mapping[str, str]) -> tuple[str, ...]:
+def _contexts(row: _Row) -> tuple[str, ...]:
     """Retrieved contexts, in order; none at all, and blank ones, are for the judge to score."""
-    label = _label_of("retrieved_contexts", mapping)
-    value = _listed(_required(fields, "retrieved_contexts", mapping))
+    label, value = row.label("retrieved_contexts"), _listed(row.required("retrieved_contexts"))
     if not isinstance(value, list):
         msg = f"{label} must be a list of strings, not {describe(value)}{_advice(value)}"
         raise Refused(msg)
-    return tuple(_context(context, place, label) for place, context in enumerate(value, start=1))
+    return tuple(_context(context, place, label=label) for place, context in enumerate(value, start=1))
 
 
-def _context(context: JsonValue, place: int, label: str) -> str:
+def _context(context: JsonValue, place: int, *, label: str) -> str:
     """One context: a text, or an object that holds it."""
     if isinstance(context, str):
         return context
@@ -119,26 +145,6 @@ def _listed(value: JsonValue) -> JsonValue:
     except Refused:
         return value
     return parsed if isinstance(parsed, list) else value
-
-
-def _required(fields: Fields, name: str, mapping: Mapping[str, str]) -> JsonValue:
-    """The value of a field that has to be there."""
-    value = value_at(fields, mapping[name])
-    if value is MISSING:
-        msg = f"{_label_of(name, mapping)} is missing"
-        raise Refused(msg)
-    return value
-
-
-def _optional(fields: Fields, name: str, mapping: Mapping[str, str]) -> JsonValue:
-    """The value of a field that need not be there; None if it is not."""
-    value = value_at(fields, mapping[name]) if name in mapping else MISSING
-    return None if value is MISSING else value
-
-
-def _label_of(name: str, mapping: Mapping[str, str]) -> str:
-    """A field's name, and the user's name for it where that is another."""
-    return name if mapping[name] == name else f"{name} ({mapping[name]})"
 
 
 def _label(value: JsonValue, name: str) -> str | None:

@@ -37,7 +37,7 @@ Opening = Callable[[Path], AbstractContextManager[Batches]]
 class Table:
     """A table in one file or in parts that belong together; rows are counted over all of them."""
 
-    def __init__(self, name: str, parts: Sequence[Input], opening: Opening) -> None:
+    def __init__(self, name: str, parts: Sequence[Input], *, opening: Opening) -> None:
         """Read `parts` in order, each as `opening` does."""
         self.name, self._parts, self._opening = name, parts, opening
 
@@ -52,7 +52,7 @@ class Table:
         for part in self._parts:
             with self._reading(part) as table:
                 for batch in table.batches:
-                    yield from batch_rows(batch, number, wanted)
+                    yield from batch_rows(batch, wanted, before=number)
                     number += batch.num_rows
 
     def digest(self) -> str:
@@ -115,7 +115,7 @@ def saved_folder(source: Input) -> Table:
         msg = f"{source.name}: {_STATE} names no data files, or an order of rows beside them"
         raise InputError(msg, "Save it anew: dataset.flatten_indices().save_to_disk(...)")
     parts = [Input(str(Path(source.name) / name), folder / Path(name).name) for name in names]
-    return Table(source.name, parts, arrow_stream)
+    return Table(source.name, parts, opening=arrow_stream)
 
 
 def schema_columns(schema: pa.Schema, name: str) -> Columns:
@@ -128,10 +128,10 @@ def schema_columns(schema: pa.Schema, name: str) -> Columns:
     if twice:
         msg = f"{name} has two columns called {short(twice[0])}"
         raise InputError(msg, "Give every column a name of its own.")
-    return tuple(_paths(schema, "", _MAX_DEPTH))
+    return tuple(_paths(schema, "", depth=_MAX_DEPTH))
 
 
-def batch_rows(batch: pa.RecordBatch, before: int, wanted: Callable[[], bool]) -> Iterator[Row]:
+def batch_rows(batch: pa.RecordBatch, wanted: Callable[[], bool], *, before: int) -> Iterator[Row]:
     """Each wanted row of a batch, which follows on `before` rows."""
     for place in range(batch.num_rows):
         if wanted():
@@ -147,11 +147,11 @@ def _read_row(batch: pa.RecordBatch, place: int) -> Fields:
     return plain_fields(values)
 
 
-def _paths(fields: Iterable[pa.Field], prefix: str, depth: int) -> Iterator[str]:
+def _paths(fields: Iterable[pa.Field], prefix: str, *, depth: int) -> Iterator[str]:
     for field in fields:
         yield prefix + field.name
         if pa.types.is_struct(field.type) and depth > 1:
-            yield from _paths(field.type, f"{prefix}{field.name}.", depth - 1)
+            yield from _paths(field.type, f"{prefix}{field.name}.", depth=depth - 1)
 
 
 def _json(path: Path, name: str) -> Fields:
