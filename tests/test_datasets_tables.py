@@ -232,6 +232,14 @@ def test_a_folder_whose_state_is_broken_is_an_input_error(tmp_path: Path, state:
     assert caught.value.hint
 
 
+def test_a_saved_folder_names_no_file_outside_itself(tmp_path: Path) -> None:
+    folder = save_to_disk(tmp_path / "set", [GOOD])
+    write_arrow_stream(tmp_path / "outside.arrow", [GOOD])
+    (folder / "state.json").write_text('{"_data_files": [{"filename": "../outside.arrow"}]}')
+    with pytest.raises(InputError, match="does not exist"):
+        entries_of(folder)
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
