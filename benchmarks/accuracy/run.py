@@ -102,9 +102,9 @@ def _intervals(figures: Mapping[str, object]) -> list[tuple[str, tuple[float, fl
 def measure(judge: Judge, name: str) -> dict[str, object]:
     """Score one set and hold its verdicts against its labels."""
     data = DATA / f"{name}.jsonl"
-    with TemporaryDirectory() as folder, stages() as told:
+    with TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        header = asyncio.run(score_dataset(data, ContextRecall(judge), out, on_progress=told))
+        header = asyncio.run(score_dataset(data, ContextRecall(judge), out))
         figures = judged(human_labels(data), out).figures()
     print(row(name, figures), flush=True)
     return {

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from airjudge.schema import RunCounts
+
 
 class _Method(StrEnum):
     pointwise = "pointwise"
@@ -32,11 +34,16 @@ class _Empty(StrEnum):
     error = "error"
 
 
+class _BadLines(StrEnum):
+    record = "record"
+    stop = "stop"
+
+
 def score(
     data: Annotated[
         list[str], typer.Argument(metavar="DATA...", help="Files, folders or patterns; - is standard input.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for samples.jsonl and run.json.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; made, or gone on with.")],
     *,
     columns: Annotated[
         list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
@@ -61,10 +68,16 @@ def score(
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Requests in flight.")] = 16,
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for one request.")] = 300.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run in --out.")] = False,
+    bad_lines: Annotated[
+        _BadLines, typer.Option(help="A line that is no sample becomes a record, or stops the run.")
+    ] = _BadLines.record,
+    keep: Annotated[list[str] | None, typer.Option(help="Input column to carry into the records; repeat it.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run in --out; without it, go on.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed in --out.")] = False,
+    fork: Annotated[Path | None, typer.Option(help="Folder of a run to take valid verdicts over from.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Score each sample of a data set by a local judge.
+    """Score each sample of a data set by a local judge; the same command again goes on where it stopped.
 
     Without --base-url: a server that `airjudge serve` runs for the judge, else one started for this run.
     """
@@ -72,13 +85,21 @@ def score(
     from airjudge.datasets import open_source, parse_mapping
     from airjudge.judge import Judge, JudgeSettings
     from airjudge.metrics import ContextRecall
-    from airjudge.run import RunSettings, check_folder, score_dataset
+    from airjudge.run import RunSettings, check_run, score_dataset
 
     _check_options(judge, base_url, model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input")
-    check_folder(out, overwrite=overwrite)
     asked = JudgeSettings(method=method.value, concurrency=concurrency, timeout_s=timeout)
-    settings = RunSettings(zero_if_empty=empty_contexts is _Empty.zero, overwrite=overwrite, limit=limit)
+    settings = RunSettings(
+        zero_if_empty=empty_contexts is _Empty.zero,
+        limit=limit,
+        keep=tuple(keep or ()),
+        bad_lines=bad_lines.value,
+        overwrite=overwrite,
+        retry_failed=retry_failed,
+        fork=fork,
+    )
+    check_run(source, out, settings)
     with ExitStack() as stack:
         told = stack.enter_context(stages())
         if base_url is None:
@@ -87,8 +108,11 @@ def score(
             key = _key(api_key_env)
             found = Judge.connect(base_url, model, api_key=key, allow_remote=allow_remote, settings=asked)
         metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
-        told(f"scoring {source.name}", 0, 0)
-        header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_progress=told))
+
+        def counted(counts: RunCounts) -> None:
+            told(f"scoring {source.name}", counts.n_samples, 0)
+
+        header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_counts=counted))
     if as_json:
         print(json.dumps(summary_object(header)))
     else:
