@@ -142,7 +142,7 @@ async def _in_order(
     its prefix has left the server's cache. Finished samples wait for a slow one before them, in a
     window that bounds memory.
     """
-    concurrency = metric.judge.settings.concurrency
+    concurrency = metric.judge.max_in_flight
     places = asyncio.Semaphore(concurrency)
     window: deque[asyncio.Task[ScoredSample]] = deque()
 
