@@ -80,12 +80,12 @@ TABLE: Mapping[FaultKind, Ruling] = {
     FaultKind.late: Ruling("again", TRIES),
     FaultKind.busy: Ruling("again", BUSY_TRIES),
     FaultKind.failed: Ruling("again", TRIES, suspect=True, counts_when_away=True),
-    FaultKind.away: Ruling("again", TRIES, suspect=True),
+    FaultKind.away: Ruling("again", TRIES, suspect=True, counts_when_away=True),
     FaultKind.broken: Ruling("again", TRIES, suspect=True, restarted=True, counts_when_away=True),
     FaultKind.unreached: Ruling("again", TRIES, suspect=True, restarted=True),
     FaultKind.foreign: Ruling("again", TRIES, suspect=True),
-    # Not asked again: the server may still be at work on the first try.
-    FaultKind.silent: Ruling("fail", suspect=True),
+    # Not asked again: the server may still be at work on the first try, unless it is gone.
+    FaultKind.silent: Ruling("fail", TRIES, suspect=True, counts_when_away=True),
 }
 
 

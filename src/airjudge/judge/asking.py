@@ -69,8 +69,11 @@ class Asker:
 
     async def _sent(self, member: Member, question: Question) -> Completion:
         """Send a question once, and tell the server's account and limit what came of it."""
+        clock = asyncio.get_running_loop().time
+        sent_at = clock()
         completion = await member.backend.ask(question)
-        member.replied(completion.usage, asyncio.get_running_loop().time())
+        came_at = clock()
+        member.replied(completion.usage, came_at, latency_s=came_at - sent_at)
         return completion
 
     async def _is_away(self, member: Member, kind: FaultKind) -> bool:

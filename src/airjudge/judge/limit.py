@@ -43,27 +43,33 @@ class AdaptiveLimit:
         self._at_arrival: float | None = None
         self._queued_before = False
         self._quiet_until = 0.0
-        self._since: float | None = None
-        self._n = self._n_full = self._settling = 0
+        self._begin(0.0)
 
     @property
     def now(self) -> int:
         """Requests that may be in flight."""
         return self._rungs[self._rung]
 
-    def replied(self, at: float, *, full: bool) -> None:
-        """A reply came at a time in seconds; `full` if every place was taken until then."""
+    def replied(self, at: float, latency_s: float, *, full: bool) -> None:
+        """A reply came.
+
+        Args:
+            at: When, in seconds.
+            latency_s: How long after its request. Of it comes the rate, by Little's law: so many requests in
+                flight, each so long, bring so many replies a second, also where replies come in waves.
+            full: Whether every place was taken until then.
+        """
         if self._settling > 0:
             self._settling -= 1
-            return
-        if self._since is None:
             self._since = at
             return
         self._n += 1
         self._n_full += full
+        self._latency_s += latency_s
         if self._n < max(8, 2 * self.now) or at - self._since < WINDOW_S:
             return
-        rate, worth_reading = self._n / (at - self._since), self._n_full >= FULL * self._n
+        rate = self.now * self._n / max(self._latency_s, 1e-9)
+        worth_reading = self._n_full >= FULL * self._n
         self._begin(at)
         if worth_reading:
             self._measured(rate)
@@ -133,9 +139,12 @@ class AdaptiveLimit:
 
     def _go_to(self, rung: int) -> None:
         """Stand on another rung; replies to what was sent before say nothing about it."""
+        settling = max(self.now, self._rungs[rung])
         self._rung = rung
-        self._begin(None)
-        self._settling = self.now
+        self._begin(0.0)
+        self._settling = settling
 
-    def _begin(self, at: float | None) -> None:
-        self._since, self._n, self._n_full, self._settling = at, 0, 0, 0
+    def _begin(self, at: float) -> None:
+        """Begin a window at a time."""
+        self._since, self._latency_s = at, 0.0
+        self._n = self._n_full = self._settling = 0

@@ -74,10 +74,10 @@ class Member:
             base_url=self.base_url, usage=self.usage, faults=self.faults, absences=self.absences, in_flight=limit
         )
 
-    def replied(self, usage: Usage, at: float) -> None:
+    def replied(self, usage: Usage, at: float, *, latency_s: float) -> None:
         """Add a reply to its account, and let its limit learn from it; its place is still taken."""
         if self.limit is not None:
-            self.limit.replied(at, full=self.in_flight >= self.limit.now)
+            self.limit.replied(at, latency_s, full=self.in_flight >= self.limit.now)
         self._n_replies += usage.requests
         self._prompt_tokens += usage.prompt_tokens
         self._cached_tokens += usage.cached_tokens
@@ -200,6 +200,8 @@ class Pool:
         self._n_in_flight += 1
         if seat.member is not member:
             seat.member = member
+            if len(self.members) == 1:
+                return
             self._homes[hash(seat.context)] = member
             if len(self._homes) > HOMES:
                 self._homes.popitem(last=False)
