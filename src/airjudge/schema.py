@@ -178,9 +178,9 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ReplySchema:
-    """A JSON schema with a name; there are few, and none depends on a sample."""
+    """A JSON schema with a name; there are few, none depends on a sample, and each is itself alone."""
 
     name: str
     json_schema: Mapping[str, JsonValue]
