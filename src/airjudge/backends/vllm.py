@@ -42,6 +42,7 @@ GREEDY: Mapping[str, JsonValue] = {
 }
 """Everything that samples, set: a model's own generation config must not add to it."""
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _METRIC = re.compile(r"^(vllm:\w+)(?:\{[^}]*\})? (\S+)", re.MULTILINE)
 
 
@@ -68,6 +69,7 @@ class VllmBackend:
             JudgeRemote: If it is an address outside and remote ones are not allowed.
         """
         self.connection, self.model = connection, model
+        self._rests: dict[tuple[object, ...], bytes] = {}
         self._address = parse_address(connection.base_url, allow_remote=connection.allow_remote)
         self._http = HttpSession(
             self._address,
@@ -229,18 +231,23 @@ class VllmBackend:
             raise
 
     def body(self, question: Question) -> bytes:
-        """The request as it goes over the wire."""
+        """The request as it goes over the wire; the same question has the same bytes each time."""
+        messages = _JSON.encode(_wire_messages(question.messages))
+        return b'{"messages":%b,%b' % (messages.encode("utf-8", errors="replace"), self._rest_of_body(question)[1:])
+
+    def _rest_of_body(self, question: Question) -> bytes:
+        """All of a request but its messages: the same for all questions of a kind, and encoded once."""
+        key = (self.model, question.schema, question.max_tokens, question.top_logprobs)
+        if key not in self._rests:
+            self._rests[key] = _JSON.encode(self._settings_of(question)).encode()
+        return self._rests[key]
+
+    def _settings_of(self, question: Question) -> dict[str, JsonValue]:
+        schema = question.schema
+        inner: dict[str, JsonValue] = {"name": schema.name, "strict": True, "schema": dict(schema.json_schema)}
         body: dict[str, JsonValue] = {
             "model": self.model,
-            "messages": _wire_messages(question.messages),
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": question.schema.name,
-                    "strict": True,
-                    "schema": dict(question.schema.json_schema),
-                },
-            },
+            "response_format": {"type": "json_schema", "json_schema": inner},
             "max_completion_tokens": question.max_tokens,
             **GREEDY,
             **self._template(),
@@ -249,7 +256,7 @@ class VllmBackend:
             body |= {"logprobs": True, "top_logprobs": question.top_logprobs}
         if self.connection.cache_salt:
             body["cache_salt"] = self.connection.cache_salt
-        return json.dumps(body, ensure_ascii=False).encode("utf-8")
+        return body
 
     def _template(self) -> dict[str, JsonValue]:
         settings = self.connection.chat_template_kwargs
