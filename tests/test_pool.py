@@ -86,6 +86,14 @@ async def test_samples_that_share_their_first_context_go_to_one_server(pair: tup
         assert sorted(bool(one.bodies(law)) for one in pair) == [False, True]
 
 
+async def test_a_context_that_all_samples_share_leaves_no_server_idle(pair: tuple[Stub, Stub], tmp_path: Path) -> None:
+    for one in pair:
+        one.config.latency_s = 0.02
+    shared = [row(f"N{n}") | {"retrieved_contexts": ["Port law.", f"Harbour N{n}."]} for n in range(30)]
+    await scored(pool_of(pair, concurrency=8), shared, tmp_path)
+    assert min(len(one.bodies("Port law.")) for one in pair) >= 6
+
+
 async def test_the_limit_counts_requests_in_flight_over_all_servers(pair: tuple[Stub, Stub], tmp_path: Path) -> None:
     for one in pair:
         one.config.latency_s = 0.05

@@ -1,6 +1,7 @@
 """The proof, before a run, that a server constrains decoding by our schemas."""
 
 import asyncio
+import logging
 import re
 
 from airjudge import decoding, prompts
@@ -16,6 +17,8 @@ from airjudge.errors import (
     RequestTimeout,
 )
 from airjudge.schema import Completion, Question, Record
+
+_log = logging.getLogger("airjudge.judge")
 
 OLDEST_VERSION = (0, 11)
 """The first vLLM with `--structured-outputs-config`; older engines could die of our probe."""
@@ -71,6 +74,7 @@ async def prove_when_up(backend: VllmBackend, method: str, *, give_up_at: float)
         except JudgeUnreachable:
             if asyncio.get_running_loop().time() + pause_s > give_up_at:
                 raise
+            _log.info("server_awaited", extra={"event": {"server": backend.connection.base_url}})
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 

@@ -186,10 +186,12 @@ class Pool:
         """The server to ask now; None if the sample has to wait."""
         if seat.member and seat.member.present:
             return self._if_room(seat.member)
+        idlest = min(filter(self._if_room, self.members), key=lambda one: one.in_flight, default=None)
         home = self._homes.get(hash(seat.context)) if len(self.members) > 1 else None
-        if home and self._if_room(home):
+        # A context that all samples share must not leave the other servers idle.
+        if home and idlest and self._if_room(home) and home.in_flight < 2 * idlest.in_flight + 2:
             return home
-        return min(filter(self._if_room, self.members), key=lambda one: one.in_flight, default=None)
+        return idlest
 
     def _if_room(self, member: Member) -> Member | None:
         free = self._most is None or self._n_in_flight < self._most
@@ -209,6 +211,7 @@ class Pool:
     def slow_down(self, member: Member, seconds: float) -> None:
         """A server is busy and says so: fewer requests from now on, and none for a while."""
         now = self._loop.time()
+        _log.info("server_busy", extra={"event": {"server": member.base_url, "pause_s": seconds}})
         if member.limit is not None:
             member.limit.refused(now, seconds)
         member.paused_until = max(member.paused_until, now + seconds)

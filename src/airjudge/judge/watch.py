@@ -79,7 +79,8 @@ class Watch:
         except JudgeError as error:
             self._pool.stop(error)
             raise
-        member.looked_at = asyncio.get_running_loop().time()
+        finally:
+            member.looked_at = asyncio.get_running_loop().time()
 
     async def _bring_back(self, member: Member) -> None:
         """Prove a server again and again until it is back, or something else is there."""
