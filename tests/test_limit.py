@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from airjudge.judge.limit import LADDER, MOST, START, AdaptiveLimit
 
 
-def simulated(limit: AdaptiveLimit, *, places: int, service_s: float, n_replies: int) -> Iterator[tuple[float, int]]:
+def simulated(
+    limit: AdaptiveLimit, *, places: int, service_s: float, n_replies: int, tells_queue: bool = False
+) -> Iterator[tuple[float, int]]:
     """A server that runs `places` requests at once and lets others wait, under constant demand.
 
-    Yields time and limit after each reply.
+    One that tells its queue does so once a second. Yields time and limit after each reply.
     """
-    now, n_in_flight = 0.0, 0
+    now, n_in_flight, told_at = 0.0, 0, 0.0
     waiting: deque[float] = deque()
     running: list[tuple[float, float]] = []
     for _ in range(n_replies):
@@ -25,6 +27,9 @@ def simulated(limit: AdaptiveLimit, *, places: int, service_s: float, n_replies:
             n_in_flight += 1
         while waiting and len(running) < places:
             heapq.heappush(running, (now + service_s, waiting.popleft()))
+        if tells_queue and now >= told_at + 1:
+            limit.queued(len(waiting))
+            told_at = now
         now, sent_at = heapq.heappop(running)
         limit.replied(now, now - sent_at, full=n_in_flight >= limit.now)
         n_in_flight -= 1
@@ -73,17 +78,21 @@ def test_a_429_halves_it_once_for_all_that_were_in_flight(start: int, pause_s: f
 
 @pytest.mark.parametrize("places", [1, 2, 5, 8, 16, 40, 100])
 @pytest.mark.parametrize("service_s", [0.05, 2.0])
-def test_it_converges_on_what_a_server_carries(places: int, service_s: float) -> None:
+@pytest.mark.parametrize("tells_queue", [False, True])
+def test_it_converges_on_what_a_server_carries(places: int, service_s: float, tells_queue: bool) -> None:
     n_replies = 200 * max(places, 8)
-    found = list(simulated(AdaptiveLimit(), places=places, service_s=service_s, n_replies=n_replies))
+    found = list(
+        simulated(AdaptiveLimit(), places=places, service_s=service_s, n_replies=n_replies, tells_queue=tells_queue)
+    )
     half_time, _ = found[n_replies // 2]
     end, _ = found[-1]
-    # At best `places` replies come in each service time. The second half may lose a tenth to trials of a
-    # lower rung, and must not let more wait than it needs: twice the places is the next rung and a trial above.
+    # At best `places` replies come in each service time. The second half may lose a tenth to trials of a lower
+    # rung, and must not let more wait than it needs: twice the places is the next rung and a trial above it, ten
+    # are the eight of the start, below which only a queue is a reason to go, and a trial of twelve.
     rate = (n_replies - n_replies // 2) / (end - half_time)
     assert rate >= 0.9 * places / service_s
     tail = [rung for _, rung in found[n_replies // 2 :]]
-    assert sum(tail) / len(tail) <= max(3, 2 * places)
+    assert sum(tail) / len(tail) <= max(3 if tells_queue else 10, 2 * places)
 
 
 def test_it_grows_to_its_bound_at_a_server_that_keeps_up() -> None:
@@ -101,13 +110,13 @@ def test_it_does_not_grow_while_there_is_too_little_to_ask() -> None:
 
 def test_a_queue_that_stays_shrinks_it_and_a_passing_one_does_not() -> None:
     limit = AdaptiveLimit(start=64)
-    for waiting in (5, 0, 5, 0):
+    for waiting in (30, 0, 30, 0, *[16] * 10):  # 16 is a quarter of 64
         limit.queued(waiting)
     assert limit.now == 64
     limit.queued(20)
     limit.queued(20)
-    # 64 - 20 = 44 fits the rung 32.
-    assert limit.now == 32
+    # 64 - 20 = 44, for which 48 is the next rung.
+    assert limit.now == 48
 
 
 def test_a_long_queue_halves_it_at_most_and_never_takes_it_below_two() -> None:

@@ -81,7 +81,7 @@ async def test_samples_that_share_their_first_context_go_to_one_server(pair: tup
     for one in pair:
         one.config.latency_s = 0.02
     shared = [row(f"N{n}") | {"retrieved_contexts": [f"Port law {n % 2}.", f"Harbour N{n}."]} for n in range(16)]
-    await scored(pool_of(pair, concurrency=4), shared, tmp_path)
+    await scored(pool_of(pair, concurrency=2), shared, tmp_path)
     for law in ("Port law 0.", "Port law 1."):
         assert sorted(bool(one.bodies(law)) for one in pair) == [False, True]
 
@@ -148,13 +148,13 @@ def test_the_same_server_twice_is_refused(stub: Stub) -> None:
 async def test_the_work_of_a_server_that_dies_is_done_by_the_others(tmp_path: Path) -> None:
     with Stub(StubConfig(latency_s=0.05)) as first:
         second = Stub(StubConfig(latency_s=0.05)).__enter__()
-        judge = pool_of([first, second], concurrency=8)
-        run = asyncio.create_task(scored(judge, rows_of(60, 2), tmp_path))
+        judge = pool_of([first, second], concurrency=4)
+        run = asyncio.create_task(scored(judge, rows_of(20, 6), tmp_path))
         await when(lambda: len(second.bodies("Harbour")) >= 8)
         await asyncio.to_thread(second.__exit__, None, None, None)
         records = await run
         assert set(kinds(records).values()) == {None}
-        assert len(records) == 60
+        assert len(records) == 20
         assert judge.servers[1].absences == 1
         # Whatever the dead one had not answered was asked again, and nothing else.
         assert judge.usage.requests == 120

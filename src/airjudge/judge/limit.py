@@ -3,7 +3,8 @@
 The limit stands on one rung of a ladder. A rung is measured by the replies a second it brings while it is
 used in full; then a neighbour is tried, and the higher of two rungs is kept only if its replies rise enough
 to be worth it. So the limit grows while the server keeps up, stays where more requests only wait, and goes
-down again when the load has changed. Long stretches on one rung lie between two trials.
+down again when the load has changed. Long stretches on one rung lie between two trials. Below the modest start
+nothing is tried: so few requests harm nobody, and where they do the server says so, by its queue or by 429.
 """
 
 import bisect
@@ -20,6 +21,8 @@ STAY, STAY_LONGEST = 4, 32
 """Windows between two trials: at first, and at most after trials that changed nothing."""
 COLLAPSE = 0.5
 """A rung whose replies fall to this share of what they were is left at once: latency has doubled."""
+QUEUED = 0.25
+"""A server's queue of up to this share of what is in flight keeps its batch full; a longer one only waits."""
 LEAST_QUEUED = 2
 """A queue on the server does not take the limit below this: with one request it idles between two."""
 
@@ -75,14 +78,15 @@ class AdaptiveLimit:
             self._measured(rate)
 
     def queued(self, n_waiting: float) -> None:
-        """The server told how many requests wait for a place in its batch; twice in a row is too many."""
-        if n_waiting <= 0 or not self._queued_before:
-            self._queued_before = n_waiting > 0
+        """The server told how many requests wait for a place in its batch; too many twice in a row lower the limit."""
+        too_many = n_waiting > QUEUED * self.now
+        if not too_many or not self._queued_before:
+            self._queued_before = too_many
             return
         self._queued_before = False
         wanted = max(LEAST_QUEUED, self.now - n_waiting, self.now / 2)
-        if wanted < self.now:
-            self._retreat(wanted)
+        if wanted < self.now:  # the rung at or above it: a short queue keeps the batch full
+            self._retreat(self._rungs[bisect.bisect_left(self._rungs, wanted)])
 
     def refused(self, at: float, pause_s: float) -> None:
         """The server answered 429 and wants a pause; those that were in flight with it count once."""
@@ -106,7 +110,8 @@ class AdaptiveLimit:
     def _try_neighbour(self, rate: float) -> None:
         """Go one rung in the direction whose turn it is, and remember what the present one brought."""
         step = 1 if self._upward else -1
-        if not 0 <= self._rung + step < len(self._rungs):
+        too_low = step < 0 and self.now <= START
+        if too_low or self._rung + step >= len(self._rungs):
             self._upward = not self._upward
             self._left = self._stay
             return
