@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from airjudge import ContextRecall, Judge, JudgeSettings
 from airjudge.errors import EnforcementMissing, InputError, JudgeChanged, JudgeError, JudgesDiffer, JudgeUnreachable
@@ -288,6 +289,47 @@ async def test_a_judge_that_is_loading_is_waited_for_only_if_that_was_asked_for(
     await asyncio.sleep(1)
     with ended.successor():
         assert set(kinds(await run).values()) == {None}
+
+
+async def test_after_a_broken_connection_the_canary_is_asked_before_anything_is_believed(
+    stub: Stub, tmp_path: Path
+) -> None:
+    async def replaced(call: faults_of.Call) -> web.StreamResponse:
+        # Another process takes over between two requests: the same names, and nothing that enforces.
+        stub.config.backend, stub.config.answer = "none", lambda _: "1"
+        return await faults_of.close_before_reply()(call)
+
+    stub.faults.append(Fault(replaced, when=faults_of.mentions("Harbour N3 "), times=1))
+    with pytest.raises(EnforcementMissing):
+        await scored(pool_of([stub], concurrency=1), rows_of(10), tmp_path)
+    assert not stub.bodies("Harbour N4 ")
+
+
+async def test_an_absence_that_is_over_no_longer_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airjudge.judge.judge.LEAST_WAIT_S", 0.1)
+    stub = Stub(StubConfig(latency_s=0.1)).__enter__()
+    run = asyncio.create_task(scored(pool_of([stub], concurrency=1, wait_for_server_s=2), rows_of(40), tmp_path))
+    await when(lambda: len(stub.bodies("Harbour")) >= 2)
+    again = await away_for(stub, 0.2)
+    try:
+        # 38 questions of a tenth of a second each: the run outlives the time that the absence had.
+        assert set(kinds(await run).values()) == {None}
+    finally:
+        again.__exit__(None, None, None)
+
+
+async def test_questions_that_a_server_took_down_with_it_without_a_word_are_asked_again(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airjudge.backends.vllm.CHECK_TIMEOUT_S", 0.3)
+    stub.config.latency_s = 0.02
+    run = asyncio.create_task(scored(pool_of([stub], concurrency=4, timeout_s=1), rows_of(40), tmp_path))
+    await when(lambda: len(stub.bodies("Harbour")) >= 4)
+    # A machine that vanishes from the network closes no connection: everything sent to it is simply silent.
+    stub.faults.append(Fault(faults_of.hang(60), when=lambda _: True))
+    await asyncio.sleep(3)
+    stub.faults.clear()
+    assert set(kinds(await run).values()) == {None}
 
 
 # A server that is busy
