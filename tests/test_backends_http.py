@@ -64,14 +64,14 @@ async def test_a_name_is_refused_when_it_resolves_to_an_address_outside(monkeypa
 
     monkeypatch.setattr(socket, "getaddrinfo", resolved)
     address = parse_address("http://judge.example:8000", allow_remote=False)
-    async with HttpSession(address, api_key=None, allow_remote=False, connections=1) as session:
+    async with HttpSession(address, api_key=None, allow_remote=False) as session:
         with pytest.raises(JudgeRemote, match=r"judge\.example"):
             await session.get(address.root, timeout_s=5)
 
 
 async def test_a_name_of_this_machine_is_allowed(stub: Stub) -> None:
     address = parse_address(stub.base_url.replace("127.0.0.1", "localhost"), allow_remote=False)
-    async with HttpSession(address, api_key=None, allow_remote=False, connections=1) as session:
+    async with HttpSession(address, api_key=None, allow_remote=False) as session:
         assert b"0.32.0" in await session.get(f"{address.root}/version", timeout_s=5)
 
 
@@ -79,7 +79,7 @@ async def test_a_proxy_of_the_environment_is_not_used(stub: Stub, monkeypatch: p
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     address = parse_address(stub.base_url, allow_remote=False)
-    async with HttpSession(address, api_key=None, allow_remote=False, connections=1) as session:
+    async with HttpSession(address, api_key=None, allow_remote=False) as session:
         assert b"0.32.0" in await session.get(f"{address.root}/version", timeout_s=5)
 
 
@@ -88,7 +88,7 @@ async def test_a_redirect_is_not_followed(stub: Stub) -> None:
         Fault(faults_of.respond(302, "", {"Location": stub.base_url}), when=faults_of.on_path("/version"))
     )
     address = parse_address(stub.base_url, allow_remote=False)
-    async with HttpSession(address, api_key=None, allow_remote=False, connections=1) as session:
+    async with HttpSession(address, api_key=None, allow_remote=False) as session:
         with pytest.raises(JudgeForeign, match="redirects"):
             await session.get(f"{address.root}/version", timeout_s=5)
     assert len(stub.requests) == 1
@@ -96,7 +96,7 @@ async def test_a_redirect_is_not_followed(stub: Stub) -> None:
 
 async def test_the_key_is_sent_and_never_told(stub: Stub) -> None:
     address = parse_address(stub.base_url, allow_remote=False)
-    async with HttpSession(address, api_key="very-secret", allow_remote=False, connections=1) as session:
+    async with HttpSession(address, api_key="very-secret", allow_remote=False) as session:
         with pytest.raises(JudgeUnauthorized) as caught:
             await session.get(f"{address.base_url}/models", timeout_s=5)
     assert stub.requests[0].headers["authorization"] == "Bearer very-secret"
@@ -107,6 +107,6 @@ async def test_a_body_without_end_is_cut_off(stub: Stub) -> None:
     endless = faults_of.respond(200, "x" * (MAX_REPLY_BYTES + 2**20))
     stub.faults.append(Fault(endless, when=faults_of.on_path("/version")))
     address = parse_address(stub.base_url, allow_remote=False)
-    async with HttpSession(address, api_key=None, allow_remote=False, connections=1) as session:
+    async with HttpSession(address, api_key=None, allow_remote=False) as session:
         with pytest.raises(HttpFault, match="more than"):
             await session.get(f"{address.root}/version", timeout_s=30)

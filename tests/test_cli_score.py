@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from airjudge.cli import main
-from tests.stub import Stub, StubConfig
+from tests.stub import Fault, Stub, StubConfig
+from tests.stub import faults as faults_of
 
 LINE = {"user_input": "When?", "retrieved_contexts": ["The ferry departs at six."], "reference": "The ferry departs."}
 SUMMARY_KEYS = {
@@ -126,6 +127,38 @@ def test_nobody_at_the_address_is_said_with_the_address(airjudge: Command, data:
     assert "hint:" in ended.err
 
 
+def test_several_base_urls_are_one_judge(airjudge: Command, stub: Stub, data: Path, tmp_path: Path) -> None:
+    with Stub() as second:
+        more = ("--base-url", second.base_url, "--concurrency", "2", "--wait-for-server", "1")
+        ended = airjudge("score", data, *options(stub, tmp_path / "out"), *more, "--json")
+        assert ended.code == 0
+        assert json.loads(ended.out)["n_scored"] == 2
+        # Each is warmed up; the two samples share their context, so both are asked about at one server.
+        assert [sum(one.schema_name == "verdict" for one in each.chats) for each in (stub, second)] == [3, 1]
+
+
+def test_servers_that_differ_are_refused_with_the_difference(
+    airjudge: Command, stub: Stub, data: Path, tmp_path: Path
+) -> None:
+    with Stub(StubConfig(version="0.40.1")) as second:
+        ended = airjudge("score", data, *options(stub, tmp_path / "out"), "--base-url", second.base_url)
+    assert ended.code == 3
+    assert "version 0.32.0 and 0.40.1" in ended.err
+
+
+def test_a_server_that_does_not_come_back_in_time_ends_the_run_with_3(
+    airjudge: Command, stub: Stub, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airjudge.judge.judge.LEAST_WAIT_S", 0.2)
+    stub.faults.append(
+        Fault(faults_of.respond(503), when=lambda one: "Whales" in one.text or one.method == "GET", after=2)
+    )
+    ended = airjudge("score", data, *options(stub, tmp_path / "out"), "--wait-for-server", "0.5")
+    assert ended.code == 3
+    assert stub.base_url.removesuffix("/v1") in ended.err
+    assert "--wait-for-server" in ended.err
+
+
 def test_an_address_outside_is_refused_before_any_name_is_looked_up(
     airjudge: Command, data: Path, tmp_path: Path
 ) -> None:
@@ -145,6 +178,10 @@ def test_an_address_outside_is_refused_before_any_name_is_looked_up(
         ("--base-url", "http://127.0.0.1:1", "--api-key-env", "NOT_SET_ANYWHERE"),
         ("--judge", "no-such-judge"),
         ("--concurrency", "0"),
+        ("--concurrency", "many"),
+        ("--concurrency", "5000"),
+        ("--wait-for-server", "-1"),
+        ("--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/v1"),
         ("--timeout", "0"),
         ("--statements", "claims"),
         ("--method", "opik"),

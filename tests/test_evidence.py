@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge.evidence import MAX_CHARACTERS, N_SENTENCES, closest_sentences
+from airjudge.evidence import _SENTENCE_END, MAX_CHARACTERS, N_SENTENCES, closest_sentences, split_at_ends
 
 
 def test_the_sentences_that_share_rare_words_are_chosen_in_the_order_of_the_contexts() -> None:
@@ -42,3 +42,8 @@ def test_each_chosen_sentence_is_a_piece_of_a_context(contexts: list[str], state
     assert len(found) <= N_SENTENCES
     assert all(any(one in context for context in contexts) for one in found)
     assert closest_sentences(contexts, statement) == found
+
+
+@given(st.text(alphabet="aB .!?\n\t\r\x1f1") | st.text())
+def test_the_quick_way_through_ascii_finds_the_sentences_of_the_rule(text: str) -> None:
+    assert split_at_ends(text) == [one.strip() for one in _SENTENCE_END.split(text) if one.strip()]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from airjudge import ContextRecall, Judge
+from airjudge.backends import faults as rulings
 from airjudge.backends import vllm
 from airjudge.errors import (
     AirjudgeError,
@@ -47,7 +48,7 @@ def stub() -> Iterator[Stub]:
 
 @pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vllm, "BACK_OFF_S", 0.01)
+    monkeypatch.setattr(rulings, "BACK_OFF_S", 0.01)
 
 
 async def enter(judge: Judge) -> None:

@@ -77,7 +77,7 @@ class Target:
 
     def connection(self, salt: str | None = None) -> Connection:
         """How the bare loop reaches it."""
-        return Connection(self.base_url, api_key=self.api_key, concurrency=CONCURRENCY, cache_salt=salt)
+        return Connection(self.base_url, api_key=self.api_key, cache_salt=salt)
 
     def judge(self, salt: str | None = None) -> Judge:
         """The judge behind it, under a cache salt of its own."""

@@ -78,14 +78,10 @@ def unenforced_keywords(json_schema: JsonValue | Mapping[str, JsonValue]) -> Ite
             yield from unenforced_keywords(value)
 
 
+@cache
 def pattern(schema: ReplySchema) -> re.Pattern[str]:
     """The regular expression that the server's automaton for this schema accepts."""
-    return _compiled(json.dumps(schema.json_schema))
-
-
-@cache
-def _compiled(json_schema: str) -> re.Pattern[str]:
-    return re.compile(build_regex_from_schema(json_schema))
+    return re.compile(build_regex_from_schema(json.dumps(schema.json_schema)))
 
 
 def matches(schema: ReplySchema, text: str) -> bool:

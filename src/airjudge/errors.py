@@ -22,6 +22,8 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── JudgeUnauthorized        the server wants another key
 │   ├── JudgeNotServed           the server serves another model
 │   ├── JudgeForeign             what answers is not an OpenAI-compatible server
+│   ├── JudgeChanged             a server came back with another model, version or enforcement
+│   ├── JudgesDiffer             the servers of one pool are not the same judge
 │   ├── JudgeTooOld              the server is older than what we can trust
 │   ├── EnforcementMissing       the server ignores the reply schema
 │   └── SchemaNotCompiled        the server cannot compile the reply schema
@@ -257,6 +259,20 @@ class JudgeForeign(JudgeError):
 
     kind = "judge_foreign"
     hint = "The base URL of a vLLM server looks like http://127.0.0.1:8000/v1"
+
+
+class JudgeChanged(JudgeError):
+    """A server came back in the middle of a run, and is another judge."""
+
+    kind = "judge_changed"
+    hint = "Start the server as it was and give the command again: a run has one judge from end to end."
+
+
+class JudgesDiffer(JudgeError):
+    """The servers of one pool do not rule alike."""
+
+    kind = "judges_differ"
+    hint = "Serve the same model with the same vLLM and the same settings everywhere, or name fewer servers."
 
 
 class JudgeTooOld(JudgeError):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 N_SENTENCES = 2
 MAX_CHARACTERS = 300
@@ -18,6 +19,9 @@ LENGTH_PENALTY = 0.02
 """A long sentence shares words by its length alone; each word of it lowers its score by this share."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])\s*|\n+")
+_ASCII_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+"""Finds the same ends in ASCII, where nothing has to look behind, in a fraction of the time."""
+_WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts whose words are not set apart by spaces, or carry their particles: compared by character pairs."""
 
@@ -60,7 +64,7 @@ class _Index:
 @lru_cache(maxsize=256)
 def _indexed(contexts: tuple[str, ...]) -> _Index:
     """All statements of a sample ask for the same index, and the samples in flight are few."""
-    sentences = tuple(one.strip() for text in contexts for one in _SENTENCE_END.split(text) if one.strip())
+    sentences = tuple(one for text in contexts for one in split_at_ends(text))
     words = [_words(one) for one in sentences]
     places: dict[str, list[int]] = {}
     for place, found in enumerate(words):
@@ -69,10 +73,23 @@ def _indexed(contexts: tuple[str, ...]) -> _Index:
     return _Index(sentences, tuple(map(len, words)), {word: tuple(at) for word, at in places.items()})
 
 
+def split_at_ends(text: str) -> list[str]:
+    """The pieces of a text between sentence ends: trimmed, and none blank."""
+    if text.isascii():
+        ends = [found.end() for found in _ASCII_SENTENCE_END.finditer(text)]
+        pieces = [text[start:end] for start, end in pairwise([0, *ends, len(text)])]
+    else:
+        pieces = _SENTENCE_END.split(text)
+    return [trimmed for one in pieces if (trimmed := one.strip())]
+
+
 def _words(text: str) -> frozenset[str]:
     """Case-folded words; those of unspaced scripts as their character pairs."""
+    words = _WORD.findall(text.casefold())
+    if text.isascii():  # nothing unspaced in it, and most texts are so: this is the costliest step of a prompt
+        return frozenset(words)
     found: set[str] = set()
-    for word in re.findall(r"\w+", text.casefold()):
+    for word in words:
         if len(word) > 1 and _UNSPACED.search(word):
             found.update(word[at : at + 2] for at in range(len(word) - 1))
         else:

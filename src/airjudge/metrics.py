@@ -99,7 +99,7 @@ class ContextRecall:
 
     async def score_samples(self, samples: Sequence[Sample]) -> list[ScoredSample]:
         """Records of samples, in order; as many samples are open as requests may be in flight."""
-        places = asyncio.Semaphore(self.judge.settings.concurrency)
+        places = asyncio.Semaphore(self.judge.max_in_flight)
 
         async def one(sample: Sample) -> ScoredSample:
             async with places:

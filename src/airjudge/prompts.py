@@ -78,8 +78,10 @@ def _is_fragment(statement: str) -> bool:
     Where a sentence stands alone the question does more harm than good to a small judge
     (benchmarks/prompts/README.md). Wide characters count as two columns, as on a terminal.
     """
-    columns = sum(2 if east_asian_width(one) in "WF" else 1 for one in statement.strip())
-    return columns <= FRAGMENT_COLUMNS
+    text = statement.strip()
+    if len(text) > FRAGMENT_COLUMNS:  # a character has at least one column
+        return False
+    return sum(2 if east_asian_width(one) in "WF" else 1 for one in text) <= FRAGMENT_COLUMNS
 
 
 def _numbered(contexts: Sequence[str]) -> str:

@@ -97,6 +97,20 @@ class Usage(Record):
         )
 
 
+class ServerUse(Record):
+    """What one server of a judge was asked in one entry, and what went wrong with it.
+
+    `faults` are by kind and count tries, not questions: most were asked again. `absences` counts how often
+    it was away, `in_flight` is the limit that it stood at in the end.
+    """
+
+    base_url: str
+    usage: Usage = Usage()
+    faults: Mapping[str, int] = {}
+    absences: int = 0
+    in_flight: int = 0
+
+
 class RunCounts(Record):
     """How far a run is: what a display or a log line needs, and no text of the data.
 
@@ -164,9 +178,9 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ReplySchema:
-    """A JSON schema with a name; there are few, and none depends on a sample."""
+    """A JSON schema with a name; there are few, none depends on a sample, and each is itself alone."""
 
     name: str
     json_schema: Mapping[str, JsonValue]

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import sentencex
@@ -73,11 +74,18 @@ def guess_language(text: str) -> str:
     It chooses the abbreviations that do not end a sentence, so the Latin script needs no finer
     guess than `en`: sentencex knows "z. B." and "Sr." there too.
     """
-    scripts = Counter(unicodedata.name(c, "").split(" ")[0] for c in text[:1000] if c.isalpha())
+    if text[:1000].isascii():
+        return "en"
+    scripts = Counter(map(_script, filter(str.isalpha, text[:1000])))
     if scripts["HIRAGANA"] or scripts["KATAKANA"]:
         return "ja"
     known = [script for script, _ in scripts.most_common() if script in _LANGUAGE_OF_SCRIPT or script == "LATIN"]
     return _LANGUAGE_OF_SCRIPT.get(known[0], "en") if known else "en"
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").split(" ")[0]
 
 
 def split_sentences(text: str, language: str) -> list[str]:

@@ -36,7 +36,8 @@ class StubConfig:
     `backend` is what enforces schemas; `none` drops the field with HTTP 200, as old servers and
     proxies do. `probability` gives P(label 1); without it an answer of 1 has .9, of 0 has .1.
     `twin_share`, at most .5, is the part of a label's probability that its second token id takes. `shows_cached_tokens`
-    is vLLM's --enable-prompt-tokens-details. `prefix` is a path in front of all routes, as gateways have.
+    is vLLM's --enable-prompt-tokens-details. `places` bounds the chats that run at once, as vLLM's batch does:
+    the others wait, and /metrics says how many. `prefix` is a path in front of all routes, as gateways have.
     """
 
     model: str = "judge"
@@ -46,6 +47,7 @@ class StubConfig:
     backend: Literal["outlines", "xgrammar", "none"] = "outlines"
     max_model_len: int = 8192
     latency_s: float = 0.0
+    places: int | None = None
     answer: Answer = overlap_judge
     probability: Probability | None = None
     twin_share: float = 0.0

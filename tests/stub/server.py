@@ -10,9 +10,9 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -98,6 +98,10 @@ class Stub:
         """Give the bodies of the chat requests whose messages contain a text."""
         return [one.body for one in self.chats if text in one.text]
 
+    def successor(self, **changes: Any) -> "Stub":
+        """Give the stub that will come back on the same port, its configuration changed; it has to be entered."""
+        return Stub(replace(self.config, port=self.port, **changes))
+
     def clear(self) -> None:
         """Forget the requests recorded so far; caches and counters stay."""
         self.requests.clear()
@@ -105,6 +109,7 @@ class Stub:
     async def serve(self) -> None:
         """Serve in this event loop until the context ends."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._places = asyncio.Semaphore(self.config.places or 2**30)
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
@@ -125,7 +130,8 @@ class Stub:
             call = _Call(self, record, request)
             if record.path.endswith(CHAT):
                 call.prompt = self._engine.admit(record.body)
-                await asyncio.sleep(self.config.latency_s)
+                async with self._places:
+                    await asyncio.sleep(self.config.latency_s)
             for fault in self.faults:
                 if fault.applies(record):
                     return await fault.action(call)
@@ -185,10 +191,11 @@ class Stub:
         return self.api_key is None or record.headers.get("authorization") == f"Bearer {self.api_key}"
 
     def _metrics(self) -> str:
-        running = sum(n for path, n in self._open.items() if path.endswith(CHAT))
+        n_open = sum(n for path, n in self._open.items() if path.endswith(CHAT))
+        running = min(n_open, self.config.places or n_open)
         values = {
             "vllm:num_requests_running": ("gauge", running),
-            "vllm:num_requests_waiting": ("gauge", 0),
+            "vllm:num_requests_waiting": ("gauge", n_open - running),
             "vllm:prompt_tokens_total": ("counter", self._engine.prompt_tokens),
             "vllm:prompt_tokens_cached_total": ("counter", self._engine.cached_tokens),
             "vllm:generation_tokens_total": ("counter", self._engine.generated_tokens),

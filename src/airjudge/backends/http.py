@@ -135,17 +135,17 @@ class _PrivateResolver(AbstractResolver):
 class HttpSession:
     """Kept-alive connections to one judge, of one event loop."""
 
-    def __init__(self, address: Address, *, api_key: str | None, allow_remote: bool, connections: int) -> None:
-        """Open nothing yet; `connections` bounds the number of sockets."""
+    def __init__(self, address: Address, *, api_key: str | None, allow_remote: bool) -> None:
+        """Open nothing yet; who asks bounds the number of connections."""
         self.address = address
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._allow_remote, self._connections = allow_remote, connections
+        self._allow_remote = allow_remote
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         """Make the connection pool."""
         resolver = None if self._allow_remote else _PrivateResolver()
-        connector = aiohttp.TCPConnector(limit=self._connections, resolver=resolver)
+        connector = aiohttp.TCPConnector(limit=0, resolver=resolver)
         self._session = aiohttp.ClientSession(connector=connector, trust_env=False, auto_decompress=False)
         return self
 

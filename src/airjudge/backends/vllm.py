@@ -3,39 +3,30 @@
 Facts about the server, with the version they were read on, are in src/README.md.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from pydantic import JsonValue
 
+from airjudge.backends.faults import FAULTS, may_pass
 from airjudge.backends.http import HttpFault, HttpSession, parse_address
 from airjudge.backends.wire import ChatCompletion, ModelList, ServerVersion, TokenCount, read_reply
 from airjudge.errors import (
-    AirjudgeError,
     JudgeForeign,
-    JudgeNotServed,
+    JudgeUnauthorized,
     JudgeUnreachable,
     PromptTooLong,
-    RequestFailed,
     RequestTimeout,
     SchemaNotCompiled,
 )
 from airjudge.schema import Completion, Message, Question
 
-TRIES = 5
-"""Tries for a passing fault, the first included."""
-BACK_OFF_S = 0.25
-"""Seconds before the second try; doubled before each further one."""
 FAILING_HINT = "Look at the server's log; it may still be starting, or its engine may have died."
-MAX_WAIT_S = 60.0
-"""Seconds that we wait at most, whatever a Retry-After asks."""
-PASSING = frozenset({0, 408, 429, 500, 502, 503, 504})
-"""Statuses that another try may settle; 0 stands for a broken connection."""
 CHECK_TIMEOUT_S = 10.0
 """Seconds for the routes that a healthy server answers at once, however busy."""
 GREEDY: Mapping[str, JsonValue] = {
@@ -51,6 +42,9 @@ GREEDY: Mapping[str, JsonValue] = {
 }
 """Everything that samples, set: a model's own generation config must not add to it."""
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_METRIC = re.compile(r"^(vllm:\w+)(?:\{[^}]*\})? (\S+)", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:
@@ -60,7 +54,6 @@ class Connection:
     api_key: str | None = None
     allow_remote: bool = False
     timeout_s: float = 300.0
-    concurrency: int = 16
     cache_salt: str | None = None
     chat_template_kwargs: Mapping[str, JsonValue] | None = None
 
@@ -76,12 +69,12 @@ class VllmBackend:
             JudgeRemote: If it is an address outside and remote ones are not allowed.
         """
         self.connection, self.model = connection, model
+        self._rests: dict[tuple[object, ...], bytes] = {}
         self._address = parse_address(connection.base_url, allow_remote=connection.allow_remote)
         self._http = HttpSession(
             self._address,
             api_key=connection.api_key,
             allow_remote=connection.allow_remote,
-            connections=connection.concurrency,
         )
 
     async def __aenter__(self) -> Self:
@@ -95,17 +88,32 @@ class VllmBackend:
         """Close the connection pool."""
         await self._http.__aexit__(kind, error, trace)
 
+    @property
+    def root(self) -> str:
+        """The server's address without /v1: two that share it are one server."""
+        return self._address.root
+
     async def version(self) -> str | None:
         """The server's version; None if it has no such route, as proxies have not.
 
         Raises:
             JudgeForeign: If the route answers something else.
+            JudgeUnreachable: If the server fails or does not answer.
         """
         url = f"{self._address.root}/version"
         try:
             return read_reply(ServerVersion, await self._checked(url), url).version
         except HttpFault:
             return None
+
+    async def check_health(self) -> None:
+        """Ask whether the engine behind the server lives; a proxy without such a route passes.
+
+        Raises:
+            JudgeUnreachable: If it does not.
+        """
+        with suppress(HttpFault, JudgeForeign, JudgeUnauthorized):
+            await self._checked(f"{self._address.root}/health")
 
     async def served_models(self) -> dict[str, int | None]:
         """The models that the server names, with the tokens each reads where the server says it.
@@ -117,9 +125,6 @@ class VllmBackend:
         try:
             raw = await self._checked(url)
         except HttpFault as fault:
-            if fault.status in PASSING:
-                msg = f"{url} fails: {fault}"
-                raise JudgeUnreachable(msg, FAILING_HINT) from fault
             msg = f"{url} does not list models: {fault}"
             raise JudgeForeign(msg) from fault
         return {one.id: one.max_model_len for one in read_reply(ModelList, raw, url).data}
@@ -128,10 +133,16 @@ class VllmBackend:
         """Fetch a route that a healthy server answers at once.
 
         Raises:
-            JudgeUnreachable: If it accepts the connection and says nothing.
+            JudgeUnreachable: If it fails, or accepts the connection and says nothing.
+            HttpFault: If it refuses.
         """
         try:
             return await self._http.get(url, timeout_s=CHECK_TIMEOUT_S)
+        except HttpFault as fault:
+            if not may_pass(fault):
+                raise
+            msg = f"{url} fails: {fault}"
+            raise JudgeUnreachable(msg, FAILING_HINT) from fault
         except RequestTimeout as error:
             msg = f"{url} accepts connections and does not answer: {error}"
             raise JudgeUnreachable(msg, FAILING_HINT) from error
@@ -143,15 +154,22 @@ class VllmBackend:
         except HttpFault:
             return {}
         totals: dict[str, float] = {}
-        for name, value in re.findall(r"^(vllm:\w+)(?:\{[^}]*\})? (\S+)", raw.decode(), re.MULTILINE):
+        for name, value in _METRIC.findall(raw.decode()):
             totals[name] = totals.get(name, 0.0) + float(value)
         return totals
+
+    async def n_waiting(self) -> float | None:
+        """Requests that wait for a place in the server's batch; None if it does not say."""
+        try:
+            return (await self.counters()).get("vllm:num_requests_waiting")
+        except FAULTS:
+            return None
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """Tokens of a chat under the model's own template, as the server counts them.
 
         Raises:
-            HttpFault: If the server has no such route.
+            Fault: If the server has no such route, or fails.
         """
         body = {"model": self.model, "messages": _wire_messages(messages), **self._template()}
         url = f"{self._address.root}/tokenize"
@@ -163,6 +181,9 @@ class VllmBackend:
 
         The outlines backend is the only one that refuses it, and says its name; no route tells the
         backend. Old engines died of it, so the version is checked before.
+
+        Raises:
+            JudgeUnreachable: If the server fails for another reason.
         """
         body = {
             "model": self.model,
@@ -174,43 +195,22 @@ class VllmBackend:
         try:
             await self._post_chat(json.dumps(body).encode(), self.connection.timeout_s)
         except HttpFault as fault:
+            if fault.status != 500 and may_pass(fault):
+                msg = f"{self.connection.base_url} fails on its first question: {fault}"
+                raise JudgeUnreachable(msg, FAILING_HINT) from fault
             return fault.message if fault.status == 400 else None
+        except RequestTimeout as error:
+            msg = f"{self.connection.base_url} does not answer its first question: {error}"
+            raise JudgeUnreachable(msg, FAILING_HINT) from error
         return None
 
-    async def complete(self, question: Question) -> Completion:
-        """Ask a question whose schema is warm, with several tries at a passing fault.
+    async def ask(self, question: Question) -> Completion:
+        """Ask a question whose schema is warm, once.
 
         Raises:
-            RequestFailed: If every try failed, or the server refused the request.
-            RequestTimeout: If no reply came in time; it is not asked again.
-            PromptTooLong: If the server found the prompt too long.
-            JudgeUnreachable: If no connection could be made in any try.
+            Fault: As `backends.faults` tells them apart.
         """
-        body = self.body(question)
-        for attempt in range(1, TRIES + 1):
-            try:
-                return await self._post_chat(body, self.connection.timeout_s)
-            except (HttpFault, JudgeUnreachable, JudgeForeign) as fault:
-                final = await self._final_error(fault, question, attempt)
-                if final is not None:
-                    raise final from fault
-                asked_s = fault.retry_after_s if isinstance(fault, HttpFault) else None
-            wait_s = BACK_OFF_S * 2 ** (attempt - 1) if asked_s is None else asked_s
-            await asyncio.sleep(min(wait_s, MAX_WAIT_S))
-        raise AssertionError  # the last try returns or raises
-
-    async def _final_error(
-        self, fault: HttpFault | JudgeUnreachable | JudgeForeign, question: Question, attempt: int
-    ) -> AirjudgeError | None:
-        """What a fault amounts to; None if another try may settle it."""
-        status = fault.status if isinstance(fault, HttpFault) else 0
-        if status == 400 and _is_over_length(str(fault)):
-            return await self._too_long(question, str(fault))
-        if status == 404:
-            return JudgeNotServed(f"the server no longer serves {self.model!r}: {fault}")
-        if status in PASSING and attempt < TRIES:
-            return None
-        return fault if isinstance(fault, JudgeUnreachable) else RequestFailed(str(fault), attempt)
+        return await self._post_chat(self.body(question), self.connection.timeout_s)
 
     async def warm_up(self, question: Question) -> Completion:
         """Ask under a schema for the first time, once: the server compiles it now.
@@ -231,18 +231,23 @@ class VllmBackend:
             raise
 
     def body(self, question: Question) -> bytes:
-        """The request as it goes over the wire."""
+        """The request as it goes over the wire; the same question has the same bytes each time."""
+        messages = _JSON.encode(_wire_messages(question.messages))
+        return b'{"messages":%b,%b' % (messages.encode("utf-8", errors="replace"), self._rest_of_body(question)[1:])
+
+    def _rest_of_body(self, question: Question) -> bytes:
+        """All of a request but its messages: the same for all questions of a kind, and encoded once."""
+        key = (self.model, question.schema, question.max_tokens, question.top_logprobs)
+        if key not in self._rests:
+            self._rests[key] = _JSON.encode(self._settings_of(question)).encode()
+        return self._rests[key]
+
+    def _settings_of(self, question: Question) -> dict[str, JsonValue]:
+        schema = question.schema
+        inner: dict[str, JsonValue] = {"name": schema.name, "strict": True, "schema": dict(schema.json_schema)}
         body: dict[str, JsonValue] = {
             "model": self.model,
-            "messages": _wire_messages(question.messages),
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": question.schema.name,
-                    "strict": True,
-                    "schema": dict(question.schema.json_schema),
-                },
-            },
+            "response_format": {"type": "json_schema", "json_schema": inner},
             "max_completion_tokens": question.max_tokens,
             **GREEDY,
             **self._template(),
@@ -251,7 +256,7 @@ class VllmBackend:
             body |= {"logprobs": True, "top_logprobs": question.top_logprobs}
         if self.connection.cache_salt:
             body["cache_salt"] = self.connection.cache_salt
-        return json.dumps(body, ensure_ascii=False).encode("utf-8")
+        return body
 
     def _template(self) -> dict[str, JsonValue]:
         settings = self.connection.chat_template_kwargs
@@ -261,19 +266,15 @@ class VllmBackend:
         url = f"{self._address.base_url}/chat/completions"
         return read_reply(ChatCompletion, await self._http.post(url, body, timeout_s=timeout_s), url).completion()
 
-    async def _too_long(self, question: Question, words: str) -> PromptTooLong:
-        """Count again: the number in the server's message may be of another limit."""
+    async def too_long(self, question: Question, words: str) -> PromptTooLong:
+        """What an over-length refusal amounts to; counted again, since the number in it may be of another limit."""
         limits = [int(number) for number in re.findall(r"maximum context length is (\d+)", words)]
         try:
             count = await self.count_tokens(question.messages)
-        except (HttpFault, JudgeForeign):
+        except FAULTS:
             count = 0
         return PromptTooLong(count, (limits or [0])[0])
 
 
 def _wire_messages(messages: Sequence[Message]) -> list[JsonValue]:
     return [{"role": one.role, "content": one.content} for one in messages]
-
-
-def _is_over_length(words: str) -> bool:
-    return re.search(r"maximum context length|max_model_len|longer than the maximum model length", words) is not None

@@ -1,6 +1,7 @@
 """What goes over the wire, as OpenAI-compatible servers write it; fields that we do not use are skipped."""
 
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,18 +15,22 @@ class _Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class _TopLogprob(_Wire):
+@dataclass(slots=True)
+class _TopLogprob:
+    """One of twenty in each reply, so a plain class: a model would take twice the time to build."""
+
     token: str
     logprob: float
-    octets: list[int] | None = Field(None, alias="bytes")
+    octets: Annotated[list[int] | None, Field(alias="bytes")] = None
 
     def raw(self) -> bytes:
         """The token's bytes; a token that is part of a character has no text of its own."""
         return self.token.encode("utf-8", errors="surrogatepass") if self.octets is None else bytes(self.octets)
 
 
+@dataclass(slots=True)
 class _TokenLogprob(_TopLogprob):
-    top_logprobs: list[_TopLogprob] = []
+    top_logprobs: list[_TopLogprob] = field(default_factory=list)
 
 
 class _Logprobs(_Wire):

@@ -6,7 +6,7 @@ import os
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -49,7 +49,9 @@ def score(
         list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
     ] = None,
     judge: Annotated[str | None, typer.Option(help="Judge profile to use; see: airjudge models list.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="A vLLM server that runs already.")] = None,
+    base_url: Annotated[
+        list[str] | None, typer.Option(help="A vLLM server that runs already; several make one pool.")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="The model to ask there.")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
     allow_remote: Annotated[
@@ -65,8 +67,19 @@ def score(
     empty_contexts: Annotated[
         _Empty, typer.Option(help="An empty retrieval recalled nothing, or is an error.")
     ] = _Empty.zero,
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Requests in flight.")] = 16,
+    concurrency: Annotated[
+        str, typer.Option(help="Requests in flight; auto finds what each server keeps up with.", metavar="auto|N")
+    ] = "auto",
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for one request.")] = 300.0,
+    wait_for_server: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Wait that long for a server that is away, or loading.",
+            show_default="0 to begin; 300 in a run, 0 for a server of ours",
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
     bad_lines: Annotated[
         _BadLines, typer.Option(help="A line that is no sample becomes a record, or stops the run.")
@@ -89,7 +102,12 @@ def score(
 
     _check_options(judge, base_url, model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input")
-    asked = JudgeSettings(method=method.value, concurrency=concurrency, timeout_s=timeout)
+    asked = JudgeSettings(
+        method=method.value,
+        concurrency=_concurrency(concurrency),
+        timeout_s=timeout,
+        wait_for_server_s=wait_for_server,
+    )
     settings = RunSettings(
         zero_if_empty=empty_contexts is _Empty.zero,
         limit=limit,
@@ -102,7 +120,7 @@ def score(
     check_run(source, out, settings)
     with ExitStack() as stack:
         told = stack.enter_context(stages())
-        if base_url is None:
+        if not base_url:
             found = stack.enter_context(Judge.find(judge, settings=asked, on_progress=told))
         else:
             key = _key(api_key_env)
@@ -120,15 +138,25 @@ def score(
 
 
 def _check_options(
-    judge: str | None, base_url: str | None, *, model: str | None, api_key_env: str | None, allow_remote: bool
+    judge: str | None, base_url: list[str] | None, *, model: str | None, api_key_env: str | None, allow_remote: bool
 ) -> None:
     """Refuse options that contradict each other."""
-    if base_url is not None and judge is not None:
+    if base_url and judge is not None:
         msg = "--judge starts or finds a server here, --base-url names one: give one of them"
         raise typer.BadParameter(msg)
-    if base_url is None and (model or api_key_env or allow_remote):
+    if not base_url and (model or api_key_env or allow_remote):
         msg = "--model, --api-key-env and --allow-remote need --base-url"
         raise typer.BadParameter(msg)
+
+
+def _concurrency(text: str) -> int | Literal["auto"]:
+    """The number of requests in flight, or auto."""
+    if text == "auto":
+        return "auto"
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 4096):
+        msg = f"{text!r} is neither auto nor a number from 1 to 4096"
+        raise typer.BadParameter(msg, param_hint="--concurrency")
+    return int(text)
 
 
 def _key(variable: str | None) -> str | None:

@@ -1,5 +1,6 @@
 """Ask a judge: connect to one, prove that it enforces our schemas, and get verdicts."""
 
+from airjudge.judge.flow import first_context_of, together
 from airjudge.judge.judge import NOTHING_KNOWN, Judge, JudgeSettings, fitting, unheard
 from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome
 
@@ -11,6 +12,8 @@ __all__ = [
     "Numbered",
     "OnVerdicts",
     "Outcome",
+    "first_context_of",
     "fitting",
+    "together",
     "unheard",
 ]

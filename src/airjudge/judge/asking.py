@@ -1,38 +1,43 @@
-"""One question to a judge: how many are in flight, whether it fits, whether its reply is enforced."""
+"""One question to a judge: whether it fits, where it is asked and how often, whether its reply is enforced."""
 
 import asyncio
 
 from airjudge import decoding, prompts
-from airjudge.backends.http import HttpFault
-from airjudge.backends.vllm import VllmBackend
-from airjudge.errors import EnforcementMissing, JudgeForeign, PromptTooLong, ReplyRefused
-from airjudge.schema import Completion, Question, Usage
+from airjudge.backends import faults
+from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
+from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
+from airjudge.judge.pool import Member, Pool, Seat
+from airjudge.judge.watch import Watch
+from airjudge.schema import Completion, Question, Sample
 
 TEMPLATE_TOKENS = 256
 """Room for what a chat template adds to a prompt when its length is bounded by its bytes."""
 
 
 class Asker:
-    """Asks questions whose schemas are warm, with a bounded number in flight, and keeps the count."""
+    """Asks questions whose schemas are warm; one of its own for each sample, from `about`."""
 
-    def __init__(self, backend: VllmBackend, *, concurrency: int, max_model_len: int | None) -> None:
-        """Ask `backend`; `max_model_len` is in tokens, None if the server does not say."""
-        self._backend, self._max_model_len = backend, max_model_len
-        self._free = asyncio.Semaphore(concurrency)
-        self._recheck = asyncio.Lock()
-        self.usage = Usage()
+    def __init__(
+        self, pool: Pool, watch: Watch, *, seat: Seat | None = None, recheck: asyncio.Lock | None = None
+    ) -> None:
+        """Ask the servers of a pool."""
+        self._pool, self._watch = pool, watch
+        self._seat, self._recheck = seat or Seat(), recheck or asyncio.Lock()
+
+    def about(self, sample: Sample) -> "Asker":
+        """An asker that keeps to one server, whose cache then holds the sample's prefix."""
+        context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
+        return Asker(self._pool, self._watch, seat=Seat(context))
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.
 
         Raises:
             EvaluationError: If this question has no usable reply.
-            EnforcementMissing: If the reply shows that the server stopped enforcing schemas.
+            JudgeError: If no question can be answered any more.
         """
-        async with self._free:
-            await self._check_length(question)
-            completion = await self._backend.complete(question)
-        self.usage += completion.usage
+        await self._check_length(question)
+        completion = await self._completed(question)
         try:
             decoding.check_reply(question.schema, completion)
         except ReplyRefused:
@@ -40,30 +45,82 @@ class Asker:
             raise
         return completion
 
+    async def _completed(self, question: Question) -> Completion:
+        """Ask until there is a reply or no further try is worth it; the request is the same each time."""
+        n_tries = 0
+        while True:
+            member = await self._pool.claim(self._seat)
+            try:
+                return await self._sent(member, question)
+            except FAULTS as fault:
+                kind = kind_of(fault)
+                away = await self._is_away(member, kind)
+                n_tries += faults.counts(kind, server_away=away)
+                step = faults.step_after(kind, n_tries=n_tries, server_away=away)
+                if step != "again":
+                    raise await _error_of(fault, n_tries, member=member, question=question) from fault
+                pause_s = 0.0 if away else faults.pause_s(fault, n_tries)
+            finally:
+                self._pool.release(member)
+            if kind is FaultKind.busy:
+                self._pool.slow_down(member, pause_s)
+            else:
+                await asyncio.sleep(pause_s)
+
+    async def _sent(self, member: Member, question: Question) -> Completion:
+        """Send a question once, and tell the server's account and limit what came of it."""
+        clock = asyncio.get_running_loop().time
+        sent_at = clock()
+        completion = await member.backend.ask(question)
+        came_at = clock()
+        member.replied(completion.usage, came_at, latency_s=came_at - sent_at)
+        return completion
+
+    async def _is_away(self, member: Member, kind: FaultKind) -> bool:
+        """Whether a fault was the server's own, which is then away; its place is kept while we look."""
+        member.blame(kind)
+        if not TABLE[kind].suspect:
+            return False
+        now = asyncio.get_running_loop().time()
+        return await self._watch.is_away(member, since=now, restarted=TABLE[kind].restarted)
+
     async def _check_length(self, question: Question) -> None:
         """Refuse a prompt that does not fit, before it is sent.
 
         No token is shorter than a byte, so most prompts are known to fit by their bytes alone, and
         only a long one is counted by the server.
         """
-        if self._max_model_len is None:
+        max_model_len = self._pool.facts.max_model_len
+        if max_model_len is None:
             return
-        limit = self._max_model_len - question.max_tokens
-        n_bytes = sum(len(message.content.encode("utf-8", errors="replace")) for message in question.messages)
-        if n_bytes + TEMPLATE_TOKENS <= limit:
+        limit = max_model_len - question.max_tokens
+        # A character has at most four bytes: short prompts need not be encoded to be measured.
+        n_characters = sum(len(message.content) for message in question.messages)
+        if 4 * n_characters + TEMPLATE_TOKENS <= limit or _n_bytes(question) + TEMPLATE_TOKENS <= limit:
             return
         try:
-            count = await self._backend.count_tokens(question.messages)
-        except (HttpFault, JudgeForeign):
+            async with self._pool.place(self._seat) as member:
+                count = await member.backend.count_tokens(question.messages)
+        except FAULTS:
             return  # the server cannot count; it will refuse the prompt itself
         if count > limit:
             raise PromptTooLong(count, limit)
 
     async def _canary_again(self) -> None:
         """After a reply outside its automaton: one question that an enforcing server cannot fail."""
-        async with self._recheck, self._free:
-            completion = await self._backend.complete(prompts.canary())
-            self.usage += completion.usage
+        async with self._watch.recheck:
+            completion = await self._completed(prompts.canary())
             if not decoding.matches(decoding.CANARY, completion.text):
                 msg = f"the server stopped enforcing reply schemas: the canary gave {completion.text!r}"
                 raise EnforcementMissing(msg)
+
+
+def _n_bytes(question: Question) -> int:
+    return sum(len(message.content.encode("utf-8", errors="replace")) for message in question.messages)
+
+
+async def _error_of(fault: Fault, n_tries: int, *, member: Member, question: Question) -> AirjudgeError:
+    """The error of a question that is not asked again."""
+    if kind_of(fault) is FaultKind.over_length:
+        return await member.backend.too_long(question, str(fault))
+    return faults.error_of(fault, n_tries)

@@ -1,15 +1,30 @@
 """The proof, before a run, that a server constrains decoding by our schemas."""
 
+import asyncio
+import logging
 import re
 
 from airjudge import decoding, prompts
+from airjudge.backends.faults import BACK_OFF_S, may_pass
 from airjudge.backends.http import HttpFault
 from airjudge.backends.vllm import FAILING_HINT, VllmBackend
-from airjudge.errors import EnforcementMissing, JudgeNotServed, JudgeTooOld, JudgeUnreachable, RequestTimeout
+from airjudge.errors import (
+    EnforcementMissing,
+    JudgeChanged,
+    JudgeNotServed,
+    JudgeTooOld,
+    JudgeUnreachable,
+    RequestTimeout,
+)
 from airjudge.schema import Completion, Question, Record
+
+_log = logging.getLogger("airjudge.judge")
 
 OLDEST_VERSION = (0, 11)
 """The first vLLM with `--structured-outputs-config`; older engines could die of our probe."""
+
+LONGEST_PAUSE_S = 5.0
+"""Seconds between two looks at a server that is away."""
 
 
 class ServerFacts(Record):
@@ -33,17 +48,84 @@ async def prove(backend: VllmBackend, method: str) -> ServerFacts:
     Raises:
         JudgeError: If the server cannot be used; the error's kind and hint say why and what to do.
     """
+    seen = await _identity(backend)
+    enforcement = await _enforcement(backend) if seen.version else "unknown"
+    await check_canary(backend)
+    for question in prompts.warm_up(method):
+        decoding.check_reply(question.schema, await _first_use(backend, question))
+    return seen.model_copy(update={"enforcement": enforcement})
+
+
+async def prove_when_up(backend: VllmBackend, method: str, *, give_up_at: float) -> ServerFacts:
+    """Prove a server that may still be loading; nothing else that is wrong passes by waiting.
+
+    Args:
+        backend: The server.
+        method: Its schemas are warmed up.
+        give_up_at: When to stop waiting, on the event loop's clock.
+
+    Raises:
+        JudgeError: As `prove`.
+    """
+    pause_s = BACK_OFF_S
+    while True:
+        try:
+            return await prove(backend, method)
+        except JudgeUnreachable:
+            if asyncio.get_running_loop().time() + pause_s > give_up_at:
+                raise
+            _log.info("server_awaited", extra={"event": {"server": backend.connection.base_url}})
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def prove_again(backend: VllmBackend, known: ServerFacts, method: str) -> None:
+    """Prove a server that was away, and that it is the judge that it was.
+
+    Raises:
+        JudgeChanged: If it is another one.
+        JudgeError: As `prove`.
+    """
+    await check_identity(backend, known)
+    _check_unchanged(backend, known, await prove(backend, method))
+
+
+async def check_identity(backend: VllmBackend, known: ServerFacts) -> None:
+    """Check that a server lives and is the version and the model that it was.
+
+    Raises:
+        JudgeChanged: If it is another judge.
+        JudgeError: If it cannot be used at all.
+    """
+    await backend.check_health()
+    try:
+        seen = await _identity(backend)
+    except (JudgeNotServed, JudgeTooOld) as error:
+        msg = f"{backend.connection.base_url} is another judge now: {error}"
+        raise JudgeChanged(msg) from error
+    _check_unchanged(backend, known, seen.model_copy(update={"enforcement": known.enforcement}))
+
+
+def _check_unchanged(backend: VllmBackend, known: ServerFacts, seen: ServerFacts) -> None:
+    changed = differences(known, seen)
+    if changed:
+        msg = f"{backend.connection.base_url} is another judge now: {changed}"
+        raise JudgeChanged(msg)
+
+
+def differences(a: ServerFacts, b: ServerFacts) -> str:
+    """Where two servers differ, in words; empty if they rule alike."""
+    ours, theirs = a.model_dump(), b.model_dump()
+    return "; ".join(f"{name} {ours[name]} and {theirs[name]}" for name in ours if ours[name] != theirs[name])
+
+
+async def _identity(backend: VllmBackend) -> ServerFacts:
+    """What a server says that it is; nothing about enforcement, which nobody is believed."""
     version = await backend.version()
     _check_version(version)
     served = await backend.served_models()
     backend.model = _chosen(backend.model, sorted(served))
-    enforcement = await _enforcement(backend) if version else "unknown"
-    await _check_canary(backend)
-    for question in prompts.warm_up(method):
-        decoding.check_reply(question.schema, await _first_use(backend, question))
-    return ServerFacts(
-        model=backend.model, max_model_len=served[backend.model], version=version, enforcement=enforcement
-    )
+    return ServerFacts(model=backend.model, max_model_len=served[backend.model], version=version, enforcement="unknown")
 
 
 def _check_version(version: str | None) -> None:
@@ -74,7 +156,7 @@ async def _enforcement(backend: VllmBackend) -> str:
     return "outlines" if refusal is not None and "outlines" in refusal.lower() else "other"
 
 
-async def _check_canary(backend: VllmBackend) -> None:
+async def check_canary(backend: VllmBackend) -> None:
     """Refuse a server that lets through what the canary's schema forbids."""
     completion = await _first_use(backend, prompts.canary())
     if not decoding.matches(decoding.CANARY, completion.text):
@@ -89,7 +171,7 @@ async def _first_use(backend: VllmBackend, question: Question) -> Completion:
     try:
         return await backend.warm_up(question)
     except HttpFault as fault:
-        if not 400 <= fault.status < 500:
+        if may_pass(fault):
             msg = f"the server fails on its first question: {fault}"
             raise JudgeUnreachable(msg, FAILING_HINT) from fault
         msg = f"the server refuses a request with response_format json_schema: {fault}"

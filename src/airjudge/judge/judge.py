@@ -5,20 +5,25 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from types import MappingProxyType, TracebackType
-from typing import Final, Literal, Self, TypeGuard
+from typing import Annotated, Final, Literal, Self, TypeGuard
 
 from pydantic import Field
 
 from airjudge import prompts, scoring
 from airjudge.backends.vllm import Connection, VllmBackend
+from airjudge.errors import InputError, JudgesDiffer
 from airjudge.judge.asking import Asker
-from airjudge.judge.enforcement import ServerFacts, prove
+from airjudge.judge.enforcement import ServerFacts, differences, prove_when_up
+from airjudge.judge.limit import MOST, AdaptiveLimit
 from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, explained
+from airjudge.judge.pool import Member, Pool
+from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
     ReasonsPolicy,
     Record,
     Sample,
+    ServerUse,
     Signature,
     Statement,
     StatementMaker,
@@ -30,17 +35,25 @@ from airjudge.signature import Provenance, make_signature
 from airjudge.version import __version__
 from airjudge.weights import Progress, silent
 
+WAIT_S = 300.0
+"""Seconds that a running run waits for its server: a restart takes one to four minutes, and the night is long."""
+LEAST_WAIT_S = 4.0
+"""Seconds that it waits at least: a gateway that reloads is no reason to stop."""
+
 
 class JudgeSettings(Record):
     """How a judge is asked.
 
-    `method` is pointwise or ragas; `concurrency` counts requests in flight; `timeout_s` is for one
-    request; `cache_salt` keeps the server's prefix cache of this run apart from other tenants'.
+    `method` is pointwise or ragas; `concurrency` counts requests in flight, over all servers, and `auto`
+    finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix cache of
+    this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
+    for: None means not at all before the first question, and `WAIT_S` once the run has begun.
     """
 
     method: Literal["pointwise", "ragas"] = "pointwise"
-    concurrency: int = Field(default=16, ge=1, le=4096)
+    concurrency: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
     timeout_s: float = Field(default=300.0, gt=0)
+    wait_for_server_s: float | None = Field(default=None, ge=0)
     cache_salt: str | None = None
 
 
@@ -60,7 +73,7 @@ class Judge:
 
     def __init__(
         self,
-        connection: Connection,
+        connections: Sequence[Connection],
         *,
         model: str | None = None,
         settings: JudgeSettings | None = None,
@@ -70,45 +83,51 @@ class Judge:
         """Contact nothing yet; use `connect`, `serve` or `find`.
 
         Raises:
-            InputError: If the base URL is not one.
-            JudgeRemote: If it is an address outside and remote ones are not allowed.
+            InputError: If a base URL is not one, or none or the same is given twice.
+            JudgeRemote: If one is an address outside and remote ones are not allowed.
         """
         self.settings = settings or JudgeSettings()
         self.weights = weights
         self._name = name
-        self._backend = VllmBackend(connection, model=model)
+        self._backends = [VllmBackend(one, model=model) for one in connections]
+        _check_distinct([one.root for one in self._backends])
         self._facts: ServerFacts | None = None
         self._asker: Asker | None = None
+        self._pool: Pool | None = None
+        self._closing = AsyncExitStack()
         self._entries = 0
         self._gate = asyncio.Lock()
-        self._usage = Usage()
 
     @classmethod
     def connect(
         cls,
-        base_url: str,
+        base_url: str | Sequence[str],
         model: str | None = None,
         *,
         api_key: str | None = None,
         allow_remote: bool = False,
         settings: JudgeSettings | None = None,
     ) -> Self:
-        """A judge behind a server that runs already; without `model`, the only one it serves.
+        """A judge behind servers that run already; without `model`, the only one they serve.
+
+        Several base URLs make one pool: all must serve the same model, by the same vLLM, enforced alike.
 
         Raises:
-            InputError: If the base URL is not one.
-            JudgeRemote: If it is an address outside and `allow_remote` is false.
+            InputError: If a base URL is not one, or is given twice.
+            JudgeRemote: If one is an address outside and `allow_remote` is false.
         """
         settings = settings or JudgeSettings()
-        connection = Connection(
-            base_url,
-            api_key=api_key,
-            allow_remote=allow_remote,
-            timeout_s=settings.timeout_s,
-            concurrency=settings.concurrency,
-            cache_salt=settings.cache_salt,
-        )
-        return cls(connection, model=model, settings=settings)
+        connections = [
+            Connection(
+                one,
+                api_key=api_key,
+                allow_remote=allow_remote,
+                timeout_s=settings.timeout_s,
+                cache_salt=settings.cache_salt,
+            )
+            for one in ([base_url] if isinstance(base_url, str) else base_url)
+        ]
+        return cls(connections, model=model, settings=settings)
 
     @classmethod
     @contextmanager
@@ -158,17 +177,21 @@ class Judge:
 
     @classmethod
     def _of_server(cls, server: Server, settings: JudgeSettings | None) -> Self:
-        """A judge behind a server of ours, whose weights are known."""
+        """A judge behind a server of ours, whose weights are known.
+
+        It is not waited for by default: it would come back with another address and another key.
+        """
         settings = settings or JudgeSettings()
+        if settings.wait_for_server_s is None:
+            settings = settings.model_copy(update={"wait_for_server_s": 0.0})
         connection = Connection(
             server.base_url,
             api_key=server.api_key,
             timeout_s=settings.timeout_s,
-            concurrency=settings.concurrency,
             cache_salt=settings.cache_salt,
             chat_template_kwargs=load_profile(server.profile).chat_template_kwargs,
         )
-        return cls(connection, model=server.model, settings=settings, name=server.profile, weights=server.digest)
+        return cls([connection], model=server.model, settings=settings, name=server.profile, weights=server.digest)
 
     async def __aenter__(self) -> Self:
         """Connect, and at the first entry prove enforcement.
@@ -188,10 +211,32 @@ class Judge:
 
     async def _opened(self) -> Asker:
         async with AsyncExitStack() as undo:
-            await undo.enter_async_context(self._backend)
-            self._facts = self._facts or await prove(self._backend, self.settings.method)
-            undo.pop_all()
-        return Asker(self._backend, concurrency=self.settings.concurrency, max_model_len=self._facts.max_model_len)
+            for backend in self._backends:
+                await undo.enter_async_context(backend)
+            self._facts = self._facts or await self._proved_alike()
+            self._pool = self._new_pool(self._facts)
+            watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
+            self._closing = undo.pop_all()
+        return Asker(self._pool, watch)
+
+    async def _proved_alike(self) -> ServerFacts:
+        """Prove every server; those that are away are waited for only where that was asked for."""
+        give_up_at = asyncio.get_running_loop().time() + (self.settings.wait_for_server_s or 0.0)
+        first, *others = self._backends
+        known = await prove_when_up(first, self.settings.method, give_up_at=give_up_at)
+        for backend in others:
+            found = await prove_when_up(backend, self.settings.method, give_up_at=give_up_at)
+            different = differences(known, found)
+            if different:
+                msg = f"{first.connection.base_url} and {backend.connection.base_url} are not one judge: {different}"
+                raise JudgesDiffer(msg)
+        return known
+
+    def _new_pool(self, facts: ServerFacts) -> Pool:
+        wait_s = WAIT_S if self.settings.wait_for_server_s is None else self.settings.wait_for_server_s
+        most = None if self.settings.concurrency == "auto" else self.settings.concurrency
+        members = [Member(one, facts, AdaptiveLimit() if most is None else None) for one in self._backends]
+        return Pool(members, most=most, wait_s=max(wait_s, LEAST_WAIT_S))
 
     def _forget_entry(self) -> None:
         self._entries -= 1
@@ -202,9 +247,8 @@ class Judge:
         """Close the connections with the outermost block."""
         self._entries -= 1
         if self._entries == 0:
-            self._usage = self.usage
             self._asker = None
-            await self._backend.__aexit__(kind, error, trace)
+            await self._closing.aclose()
 
     async def rule(
         self,
@@ -231,7 +275,7 @@ class Judge:
         Raises:
             JudgeError: If the server cannot judge any sample any more.
         """
-        asker = self._open_asker()
+        asker = self._open_asker().about(sample)
         outcomes = await METHODS[self.settings.method](
             asker, sample, statements, known=fitting(known, statements), on_verdicts=on_verdicts
         )
@@ -267,9 +311,20 @@ class Judge:
         )
 
     @property
+    def max_in_flight(self) -> int:
+        """Requests that may ever be in flight at once: more open samples than that have nothing to ask."""
+        concurrency = self.settings.concurrency
+        return MOST * len(self._backends) if concurrency == "auto" else concurrency
+
+    @property
     def usage(self) -> Usage:
-        """Counts of all requests of the current entry, or of the last one."""
-        return self._usage if self._asker is None else self._asker.usage
+        """Counts of all requests of the current entry, or of the last one; the proof is not among them."""
+        return self._pool.usage if self._pool else Usage()
+
+    @property
+    def servers(self) -> list[ServerUse]:
+        """The account of each server in the current entry, or in the last one."""
+        return [member.use() for member in self._pool.members] if self._pool else []
 
     def _known_facts(self) -> ServerFacts:
         if self._facts is None:
@@ -291,6 +346,12 @@ def fitting(known: Numbered, statements: Sequence[Statement]) -> Numbered:
         for number, one in enumerate(statements)
         if number in known and (known[number].id, known[number].text) == (one.id, one.text)
     }
+
+
+def _check_distinct(roots: Sequence[str]) -> None:
+    if not roots or len(set(roots)) < len(roots):
+        msg = "a judge needs at least one base URL, and each only once"
+        raise InputError(msg)
 
 
 def _wants_reason(outcome: Outcome, reasons: ReasonsPolicy) -> TypeGuard[Verdict]:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from airjudge.datasets import Entry, Source
 from airjudge.errors import DatasetError, DuplicateId, InputError
 from airjudge.journal import Reader, Row, Writer
-from airjudge.judge import Numbered, fitting
+from airjudge.judge import Numbered, first_context_of, fitting, together
 from airjudge.metrics import ContextRecall
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
@@ -50,14 +50,13 @@ class Asking:
             InputError: At a line that is no sample, where such a line stops the run; what was in flight
                 is done then.
         """
-        free = asyncio.Semaphore(self.metric.judge.settings.concurrency)
+        free = asyncio.Semaphore(self.metric.judge.max_in_flight)
         refused: DatasetError | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                for entry in entries:
+                for entry, value in self._ordered(entries):
                     await free.acquire()
                     await self.writer.room()
-                    value = self._unless_known(entry)
                     if isinstance(value, DatasetError) and self.settings.bad_lines == "stop":
                         refused = value
                     if stop.received or refused:
@@ -70,10 +69,18 @@ class Asking:
             msg = str(refused)
             raise InputError(msg, f"{refused.hint} With --bad-lines record it is a record, and the others go on.")
 
+    def _ordered(self, entries: Iterator[Entry]) -> Iterator[tuple[Entry, Sample | DatasetError]]:
+        """Entries as they are asked about: those with the same first context stand together.
+
+        Which of two samples has an id first is settled before, in the order of the input.
+        """
+        known = ((entry, self._unless_known(entry)) for entry in entries)
+        return together(known, first_context=lambda one: first_context_of(one[1]))
+
     def _unless_known(self, entry: Entry) -> Sample | DatasetError:
         """The entry's sample, or a DuplicateId if an earlier one has its id.
 
-        An earlier sample is in flight, or has its row in the journal: memory holds no id for long.
+        An earlier sample is about to be asked about, or has its row in the journal: memory holds no id for long.
         """
         value = entry.value
         if isinstance(value, DatasetError):

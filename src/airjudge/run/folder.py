@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from airjudge.errors import InputError
 from airjudge.journal import JOURNAL_FILES, Reader, Store, locked, made_folder, sync_folder, written_whole
-from airjudge.schema import Record, ScoredSample, Signature, Summary, Usage
+from airjudge.schema import Record, ScoredSample, ServerUse, Signature, Summary, Usage
 from airjudge.version import __version__
 
 RUN: Final = "run.json"
@@ -45,7 +45,8 @@ class RunState(Record):
     """All that makes and made a run's scores; the content of `run.json`.
 
     `usage` and `seconds` are summed over all starts; `n_taken_over` counts samples with verdicts of the
-    run that this one was forked from; `exports` are SHA-256 hashes by file name.
+    run that this one was forked from; `servers` are the accounts of the last start that has ended; `exports`
+    are SHA-256 hashes by file name.
     """
 
     state: Ended | Literal["running"]
@@ -60,6 +61,7 @@ class RunState(Record):
     seconds: float
     starts: tuple[Start, ...]
     n_taken_over: int
+    servers: tuple[ServerUse, ...] = ()
     exports: Mapping[str, str] = {}
     summary: Summary | None = None
 
@@ -105,6 +107,7 @@ def state_of(journal: Reader) -> RunState:
         "seconds": sum(one.seconds for one in starts),
         "starts": starts,
         "n_taken_over": journal.n_taken(),
+        "servers": header.get("servers", []),
     }
     if isinstance(finished, dict):
         return RunHeader.model_validate(fields | finished)

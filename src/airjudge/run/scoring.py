@@ -98,6 +98,7 @@ class _Run:
     clock: float = field(default_factory=time.monotonic)
     n_samples: int = 0
     n_restored: int = 0
+    n_total: int | None = None
     n_statements: int = 0
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -115,6 +116,7 @@ class _Run:
         limit = self.settings.limit
         entries = takewhile(lambda entry: limit is None or entry.place < limit, self.source.entries(done.__contains__))
         self._restore()
+        self.n_total = self.source.count() if limit is None else min(limit, self.source.count())
         _log.info("asking", extra={"event": {"n_restored": self.n_restored, "start": self.start}})
         on_counts(self._counts())
 
@@ -147,6 +149,7 @@ class _Run:
     def end(self, ended: Ended) -> None:
         """Note how this start ended, in the journal and in `run.json`."""
         self.store.end(self.start, ended, self.spent())
+        self.store.put_header({"servers": [one.model_dump(mode="json") for one in self.metric.judge.servers]})
         write_state(self.out, state_of(self.journal))
 
     def header(self) -> RunHeader:
@@ -177,6 +180,7 @@ class _Run:
         return RunCounts(
             n_samples=self.n_samples,
             n_restored=self.n_restored,
+            n_total=self.n_total,
             n_statements=self.n_statements,
             failures=dict(self.failures),
             usage=self.metric.judge.usage,
