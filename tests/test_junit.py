@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from airjudge.errors import InputError
 from airjudge.gates import FailUnder, Gate, check_all, parse_max_failed
 from airjudge.junit import Suite, check_junit_path, write_junit
-from airjudge.schema import SampleError, ScoredSample, Spent, Verdict
+from airjudge.schema import SampleError, ScoredSample, Verdict
 from airjudge.summary import summarise
 
 STARTED = datetime(2026, 11, 30, 20, 15, 1, 500_000, tzinfo=UTC)
@@ -49,8 +49,8 @@ UNDEFINED = ScoredSample(id="u", score=None, status="undefined")
 
 
 def written(path: Path, samples: Sequence[ScoredSample], *gates: Gate, name: str = "data.jsonl") -> ET.Element:
-    summary = summarise(samples, rng=np.random.default_rng(0), spent=Spent(seconds=12.3456))
-    write_junit(path, samples, Suite(name, summary, STARTED, check_all(gates, summary)))
+    summary = summarise(samples, rng=np.random.default_rng(0))
+    write_junit(path, samples, Suite(name, summary, STARTED, 12.3456, check_all(gates, summary)))
     root = ET.parse(path).getroot()
     assert_valid(root)
     return root
@@ -128,7 +128,7 @@ def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> Non
 
     summary = summarise([scored()], rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="No space left"):
-        write_junit(path, breaks_off(), Suite("d", summary, STARTED))
+        write_junit(path, breaks_off(), Suite("d", summary, STARTED, 1.0))
     assert path.read_text() == "earlier"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -149,7 +149,7 @@ def test_samples_are_written_as_they_come(tmp_path: Path) -> None:
     row = scored()
     summary = summarise([row], rng=np.random.default_rng(0))
     tracemalloc.start()
-    write_junit(tmp_path / "junit.xml", many(), Suite("d", summary, STARTED))
+    write_junit(tmp_path / "junit.xml", many(), Suite("d", summary, STARTED, 1.0))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # The file has two megabytes.

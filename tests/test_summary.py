@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airjudge.schema import Rates, SampleError, ScoredSample, Spent, Summary, Usage, Verdict
+from airjudge.schema import Rates, SampleError, ScoredSample, Summary, Usage, Verdict
 from airjudge.scoring import recall_bounds
-from airjudge.summary import summarise
+from airjudge.summary import rates, summarise
 from airjudge.tally import N_RESAMPLES
 
 ATTRIBUTED = {"x": True, ".": False, "?": None}
@@ -255,12 +255,11 @@ def test_coverage_tells_samples_that_are_scored_and_statements_that_have_a_verdi
 
 def test_rates_are_over_all_verdicts_and_the_tokens_that_no_cache_held() -> None:
     # 3 verdicts and 2 samples in 4 s; 1000 prompt tokens of which 200 came from the cache.
-    spent = Spent(usage=Usage(requests=3, prompt_tokens=1000, cached_tokens=200), seconds=4.0)
-    found = summarise([scored("a", "x"), failed("b", "x.?")], rng=np.random.default_rng(0), spent=spent)
-    assert found.rates == Rates(verdicts=0.75, samples=0.5, computed_prompt_tokens=200.0)
-    assert found.spent == spent
+    usage = Usage(requests=3, prompt_tokens=1000, cached_tokens=200)
+    found = rates(summary([scored("a", "x"), failed("b", "x.?")]), usage, seconds=4.0)
+    assert found == Rates(verdicts=0.75, samples=0.5, computed_prompt_tokens=200.0)
 
 
-@pytest.mark.parametrize("spent", [None, Spent(seconds=0.0), Spent(seconds=-1.0)])
-def test_without_time_there_is_no_rate(spent: Spent | None) -> None:
-    assert summarise([scored("a", "x")], rng=np.random.default_rng(0), spent=spent).rates is None
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_without_time_there_is_no_rate(seconds: float) -> None:
+    assert rates(summary([scored("a", "x")]), Usage(), seconds=seconds) is None

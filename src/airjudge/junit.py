@@ -31,6 +31,7 @@ class Suite:
     name: str
     summary: Summary
     started: datetime
+    seconds: float
     gates: Sequence[GateResult] = ()
 
 
@@ -77,7 +78,7 @@ def _lines(samples: Iterable[ScoredSample], suite: Suite) -> Iterator[str]:
         "failures": sum(not gate.passed for gate in suite.gates),
         "errors": summary.n_failed,
     }
-    time = {"time": f"{max(0.0, summary.spent.seconds):.3f}"}
+    time = {"time": f"{max(0.0, suite.seconds):.3f}"}
     started = {"timestamp": suite.started.strftime("%Y-%m-%dT%H:%M:%S")}
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield f"<testsuites{_attributes({'name': 'airjudge', **counts, **time})}>\n"

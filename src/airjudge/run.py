@@ -9,21 +9,20 @@ import asyncio
 import itertools
 import os
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from airjudge.datasets import file_digest, read_samples
 from airjudge.errors import DatasetError, InputError
 from airjudge.metrics import ContextRecall
-from airjudge.schema import Record, Sample, SampleError, ScoredSample, Signature, Summary, Usage
+from airjudge.schema import Record, RunCounts, Sample, SampleError, ScoredSample, Signature, Summary, Usage
 from airjudge.summary import summarise
-from airjudge.weights import Progress, silent
 
 SAMPLES, PARTIAL, RUN = "samples.jsonl", "samples.partial.jsonl", "run.json"
 BOOTSTRAP_SEED = 20_261_130
@@ -31,9 +30,13 @@ BOOTSTRAP_SEED = 20_261_130
 
 
 class RunSettings(Record):
-    """How a data set is scored. `limit` is the number of samples taken from its start."""
+    """How a data set is scored.
+
+    `limit` is the number of samples taken from its start, `by` are the columns that the summary is sliced by.
+    """
 
     zero_if_empty: bool = True
+    by: tuple[str, ...] = ()
     overwrite: bool = False
     limit: int | None = Field(default=None, ge=1)
 
@@ -44,7 +47,7 @@ class RunHeader(Record):
     data: str
     data_sha256: str
     signature: Signature
-    settings: dict[str, str | int | float | bool | None]
+    settings: dict[str, JsonValue]
     usage: Usage
     started: datetime
     seconds: float
@@ -57,7 +60,7 @@ async def score_dataset(
     out: Path,
     *,
     settings: RunSettings | None = None,
-    on_progress: Progress = silent,
+    on_counts: Callable[[RunCounts], None] | None = None,
 ) -> RunHeader:
     """Score each sample of a JSONL file and write the results into a folder.
 
@@ -71,14 +74,20 @@ async def score_dataset(
     async with metric.judge:
         partial = _claim(out)
         with partial.open("w", encoding="utf-8") as file:
-            scored = _in_order(
-                _limited(read_samples(data), settings.limit), metric, zero_if_empty=settings.zero_if_empty
-            )
-            n_done = 0
+            scored = _in_order(_limited(read_samples(data), settings.limit), metric, settings)
+            counts, failures = RunCounts(), Counter[str]()
             async for sample in scored:
-                n_done += 1
                 file.write(sample.model_dump_json() + "\n")
-                on_progress(f"scoring {data.name}", n_done, 0)
+                failures.update([sample.error.kind] if sample.error else [])
+                counts = RunCounts(
+                    n_samples=counts.n_samples + 1,
+                    n_statements=counts.n_statements + len(sample.statements),
+                    failures=dict(failures),
+                    usage=metric.judge.usage,
+                    seconds=time.monotonic() - clock,
+                )
+                if on_counts:
+                    on_counts(counts)
             _sync(file)
         signature = metric.judge.signature(metric.statements)
     partial.replace(out / SAMPLES)
@@ -90,7 +99,7 @@ async def score_dataset(
         usage=metric.judge.usage,
         started=started,
         seconds=time.monotonic() - clock,
-        summary=summarise(read_scored(out), rng=np.random.default_rng(BOOTSTRAP_SEED)),
+        summary=summarise(read_scored(out), rng=np.random.default_rng(BOOTSTRAP_SEED), by=settings.by),
     )
     _write_atomically(out / RUN, header.model_dump_json(indent=2) + "\n")
     return header
@@ -134,7 +143,7 @@ def _limited(entries: Iterator[Sample | DatasetError], limit: int | None) -> Ite
 
 
 async def _in_order(
-    entries: Iterator[Sample | DatasetError], metric: ContextRecall, *, zero_if_empty: bool
+    entries: Iterator[Sample | DatasetError], metric: ContextRecall, settings: RunSettings
 ) -> AsyncIterator[ScoredSample]:
     """Score samples with as many open as requests may be in flight, and give them in input order.
 
@@ -150,7 +159,9 @@ async def _in_order(
         if isinstance(entry, DatasetError):
             return _refused(entry)
         async with places:
-            return await metric.score_sample(entry, zero_if_empty=zero_if_empty)
+            scored = await metric.score_sample(entry, zero_if_empty=settings.zero_if_empty)
+        kept = {column: entry.metadata[column] for column in settings.by if column in entry.metadata}
+        return scored.model_copy(update={"metadata": kept})
 
     try:
         for entry in entries:
@@ -175,10 +186,10 @@ def _refused(error: DatasetError) -> ScoredSample:
     )
 
 
-def _written(metric: ContextRecall, settings: RunSettings) -> dict[str, str | int | float | bool | None]:
+def _written(metric: ContextRecall, settings: RunSettings) -> dict[str, JsonValue]:
     """The settings that a reader needs to repeat the run; the cache salt is a secret and stays out."""
     asked = metric.judge.settings.model_dump(exclude={"cache_salt"})
-    return {**asked, "statements": metric.statements, "reasons": metric.reasons, **settings.model_dump()}
+    return {**asked, "statements": metric.statements, "reasons": metric.reasons, **settings.model_dump(mode="json")}
 
 
 def _write_atomically(path: Path, text: str) -> None:

@@ -135,13 +135,6 @@ class Signature(Record):
         )
 
 
-class Spent(Record):
-    """What a run cost: tokens and requests, and the seconds of wall time, of all its starts together."""
-
-    usage: Usage = Usage()
-    seconds: float = 0.0
-
-
 class Rates(Record):
     """How fast a run went, per second of wall time; computed prompt tokens are those not in the server's cache."""
 
@@ -176,8 +169,8 @@ class Summary(Record):
     statement without verdict were missed, and if every one were attributed. `n_statements` are those
     of the scored samples, which `micro_mean` is over; `n_verdicts` and `n_unjudged` are statements of
     all samples, with and without a verdict. `sample_coverage` is the share of samples that are scored,
-    `statement_coverage` the share of known statements that have a verdict. `rates` are None where no
-    time is known.
+    `statement_coverage` the share of known statements that have a verdict. It is made of samples
+    alone: what they cost stands beside it, so that runs with equal results have equal summaries.
     """
 
     n: int
@@ -197,8 +190,6 @@ class Summary(Record):
     n_empty_contexts: int
     failures: Mapping[str, int]
     slices: tuple[Slice, ...] = ()
-    spent: Spent = Spent()
-    rates: Rates | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from airjudge.schema import Rates, ScoredSample, Slice, Spent, Summary
+from airjudge.schema import Rates, ScoredSample, Slice, Summary, Usage
 from airjudge.scoring import recall_bounds
 from airjudge.tally import Interval, Recalls, exact_sum
 
@@ -87,16 +87,13 @@ class _Slices:
         return [_slice(self.column, value, part, seed=seed) for value, part in [*ordered, *last]]
 
 
-def summarise(
-    samples: Iterable[ScoredSample], *, rng: np.random.Generator, by: Sequence[str] = (), spent: Spent | None = None
-) -> Summary:
+def summarise(samples: Iterable[ScoredSample], *, rng: np.random.Generator, by: Sequence[str] = ()) -> Summary:
     """Mean recall of many samples, its interval, how many have no score, and the same of slices.
 
     Args:
         samples: Read once; memory grows with the number of groups only.
         rng: Where the bootstrap's randomness comes from.
         by: Metadata columns to slice by; `group` is the sample's group.
-        spent: What the run cost so far; its rates are over all verdicts and samples.
 
     Returns:
         `mean` is over scored samples (macro), `micro_mean` over their statements, of which there
@@ -115,12 +112,24 @@ def summarise(
     ci95, micro_ci95 = whole.part.recalls.intervals(rng)
     # One seed for all slices: the interval of one does not depend on which others were asked for.
     seed = int(rng.integers(2**63))
-    return _means(whole, ci95, micro_ci95).model_copy(
-        update={
-            "slices": tuple(record for column in columns for record in column.records(seed)),
-            "spent": spent or Spent(),
-            "rates": _rates(spent, whole),
-        }
+    slices = tuple(record for column in columns for record in column.records(seed))
+    return _means(whole, ci95, micro_ci95).model_copy(update={"slices": slices})
+
+
+def rates(summary: Summary, usage: Usage, *, seconds: float) -> Rates | None:
+    """How fast a run went; None without time.
+
+    Args:
+        summary: Of all its samples.
+        usage: Tokens of all starts of the run together.
+        seconds: Wall time of the same starts.
+    """
+    if seconds <= 0:
+        return None
+    return Rates(
+        verdicts=summary.n_verdicts / seconds,
+        samples=summary.n / seconds,
+        computed_prompt_tokens=(usage.prompt_tokens - usage.cached_tokens) / seconds,
     )
 
 
@@ -171,17 +180,6 @@ def _bounds(whole: _Whole, scores: float) -> Interval:
         return None
     low, high = (exact_sum(counted.items(), (scores,)) for counted in (whole.lows, whole.highs))
     return low / n_bounded, high / n_bounded
-
-
-def _rates(spent: Spent | None, whole: _Whole) -> Rates | None:
-    if spent is None or spent.seconds <= 0:
-        return None
-    computed = spent.usage.prompt_tokens - spent.usage.cached_tokens
-    return Rates(
-        verdicts=whole.n_verdicts / spent.seconds,
-        samples=whole.part.status.total() / spent.seconds,
-        computed_prompt_tokens=computed / spent.seconds,
-    )
 
 
 def _ratio(numerator: float, denominator: int) -> float | None:

@@ -3,9 +3,11 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 from pydantic import JsonValue
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -13,8 +15,10 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
+from airjudge.gates import GateResult
 from airjudge.run import RunHeader
-from airjudge.schema import Sample, ScoredSample, Signature, Verdict
+from airjudge.schema import Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
+from airjudge.summary import NONE, rates
 from airjudge.weights import Progress
 
 
@@ -23,7 +27,7 @@ def stages() -> Iterator[Progress]:
     """Show what is being done on stderr: a live line on a terminal, one line a stage elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _plain_stages(console)
+        yield plain_stages(console)
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Bars(*columns, console=console, transient=True) as shown:
@@ -36,7 +40,7 @@ def stages() -> Iterator[Progress]:
         yield told
 
 
-def _plain_stages(console: Console) -> Progress:
+def plain_stages(console: Console) -> Progress:
     """A line for each stage when it begins, and every half minute how far it is: what a log can use."""
     last, printed = "", 0.0
 
@@ -51,20 +55,22 @@ def _plain_stages(console: Console) -> Progress:
     return told
 
 
-def summary_object(header: RunHeader) -> dict[str, JsonValue]:
-    """A run's summary as `--json` prints it."""
-    summary = header.summary.model_dump(mode="json")
-    usage = header.usage.model_dump()
+def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[str, JsonValue]:
+    """A run's summary as `--json` prints it, with the gates it was held against if there were any."""
+    speed = rates(header.summary, header.usage, seconds=header.seconds)
+    told = {"gates": [gate.model_dump(include={"name", "limit", "value", "passed"}) for gate in gates]} if gates else {}
     return {
-        **summary,
+        **header.summary.model_dump(mode="json"),
         "signature": str(header.signature),
-        **usage,
+        **header.usage.model_dump(),
         "seconds": round(header.seconds, 3),
+        "rates": speed.model_dump() if speed else None,
+        **told,
     }
 
 
 def print_summary(header: RunHeader, out: Path) -> None:
-    """Print a run's summary as a table on stdout."""
+    """Print a run's summary as a table on stdout, and its slices as another."""
     summary, console = header.summary, Console()
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
@@ -73,22 +79,66 @@ def print_summary(header: RunHeader, out: Path) -> None:
     if summary.failures:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
         table.add_row("bounds with the failed ones", _range(summary.bounds))
-    table.add_row("statements", str(summary.n_statements))
-    usage = header.usage
-    table.add_row(
-        "tokens",
-        f"{usage.prompt_tokens} in prompts ({usage.cached_tokens} from the cache), "
-        f"{usage.completion_tokens} generated, {usage.requests} requests, {header.seconds:.1f} s",
-    )
+    table.add_row("statements", _statement_counts(summary))
+    table.add_row("tokens", _tokens(header.usage))
+    table.add_row("time", _time(header))
     table.add_row("signature", Text(str(header.signature)))
     table.add_row("written to", Text(str(out)))
     console.print(table)
+    if summary.slices:
+        console.print()
+        console.print(_slices(summary.slices))
+
+
+def _slices(slices: Sequence[Slice]) -> Table:
+    """A table with a block for each column; texts of the data are shortened and printed as they are."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("slice", overflow="fold")
+    for name in ("recall", "95 % interval", "all statements", "samples", "scored", "failed", "statements"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for column, found in groupby(slices, key=lambda one: one.column):
+        parts = list(found)
+        if all(one.value == NONE for one in parts):
+            table.add_row(Text(f"no sample has a column {printable(column)}"))
+            continue
+        for one in parts:
+            counts = (one.n, one.n_scored, one.n_failed, one.n_statements)
+            label = Text(f"{printable(column)} = {_shortened(printable(one.value))}")
+            table.add_row(label, _number(one.mean), _range(one.ci95), _number(one.micro_mean), *map(str, counts))
+        table.add_section()
+    return table
+
+
+def _statement_counts(summary: Summary) -> str:
+    n_known = summary.n_verdicts + summary.n_unjudged
+    share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
+    return f"{summary.n_verdicts} of {n_known} have a verdict{share}"
+
+
+def _tokens(usage: Usage) -> str:
+    return (
+        f"{usage.prompt_tokens} in prompts ({usage.cached_tokens} from the cache), "
+        f"{usage.completion_tokens} generated, {usage.requests} requests"
+    )
+
+
+def _time(header: RunHeader) -> str:
+    speed = rates(header.summary, header.usage, seconds=header.seconds)
+    told = (
+        f", a second: {speed.verdicts:.3g} verdicts, {speed.samples:.3g} samples, "
+        f"{speed.computed_prompt_tokens:.3g} prompt tokens computed"
+        if speed
+        else ""
+    )
+    return f"{header.seconds:.1f} s{told}"
 
 
 def _sample_counts(header: RunHeader) -> str:
     summary = header.summary
     empty = f" ({summary.n_empty_contexts} with an empty retrieval)" if summary.n_empty_contexts else ""
-    return f"{summary.n}: {summary.n_scored} scored{empty}, {summary.n_undefined} undefined, {summary.n_failed} failed"
+    share = "" if summary.sample_coverage is None else f" ({summary.sample_coverage:.1%} scored)"
+    counts = f"{summary.n_scored} scored{empty}, {summary.n_undefined} undefined, {summary.n_failed} failed"
+    return f"{summary.n}: {counts}{share}"
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -141,3 +191,7 @@ def _verdict_cells(verdict: Verdict | None) -> tuple[str, str, str]:
 def printable(text: str) -> str:
     """A text without control characters, which could steer the terminal."""
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
