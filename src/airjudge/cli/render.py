@@ -85,28 +85,37 @@ def print_summary(header: RunHeader, out: Path) -> None:
     table.add_row("signature", Text(str(header.signature)))
     table.add_row("written to", Text(str(out)))
     console.print(table)
-    if summary.slices:
-        console.print()
-        console.print(_slices(summary.slices))
+    _print_slices(summary.slices, console)
 
 
-def _slices(slices: Sequence[Slice]) -> Table:
-    """A table with a block for each column; texts of the data are shortened and printed as they are."""
+def _print_slices(slices: Sequence[Slice], console: Console) -> None:
+    """Print a table with a block for each column; texts of the data are shortened and printed as they are."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("slice", overflow="fold")
-    for name in ("recall", "95 % interval", "all statements", "samples", "scored", "failed", "statements"):
+    table.add_column("slice", overflow="fold", min_width=16)
+    for name in ("mean of samples", "all statements", "scored", "failed"):
         table.add_column(name, justify="right", no_wrap=True)
+    empty = []
     for column, found in groupby(slices, key=lambda one: one.column):
         parts = list(found)
         if all(one.value == NONE for one in parts):
-            table.add_row(Text(f"no sample has a column {printable(column)}"))
+            empty.append(printable(column))
             continue
         for one in parts:
-            counts = (one.n, one.n_scored, one.n_failed, one.n_statements)
-            label = Text(f"{printable(column)} = {_shortened(printable(one.value))}")
-            table.add_row(label, _number(one.mean), _range(one.ci95), _number(one.micro_mean), *map(str, counts))
+            table.add_row(Text(f"{printable(column)} = {_shortened(printable(one.value))}"), *_slice_cells(one))
         table.add_section()
-    return table
+    if table.row_count:
+        console.print(table)
+    for column in empty:
+        console.print(Text(f"no sample has a column {column}"))
+
+
+def _slice_cells(one: Slice) -> tuple[str, str, str, str]:
+    if one.mean is None:
+        mean = "-"
+    else:
+        mean = _number(one.mean) + (f" ({one.ci95[0]:.3f} to {one.ci95[1]:.3f})" if one.ci95 else "")
+    micro = "-" if one.micro_mean is None else f"{one.micro_mean:.3f} of {one.n_statements}"
+    return mean, micro, f"{one.n_scored} of {one.n}", str(one.n_failed)
 
 
 def _statement_counts(summary: Summary) -> str:
