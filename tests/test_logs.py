@@ -12,12 +12,15 @@ import pytest
 
 from airjudge.cli.logs import logging_to
 from airjudge.errors import InputError, JudgeUnreachable
+from airjudge.version import __version__
 
 log = logging.getLogger("airjudge.run")
 
 
 def events(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    """Read a log without the event that begins each command's part."""
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [event for event in found if event["event"] != "started"]
 
 
 def test_an_event_is_one_line_with_its_fields(tmp_path: Path) -> None:
@@ -30,6 +33,13 @@ def test_an_event_is_one_line_with_its_fields(tmp_path: Path) -> None:
         "level": "warning", "logger": "airjudge.run", "event": "sample_failed",
         "fields": {"place": 3, "kind": "timeout"},
     }  # fmt: skip
+
+
+def test_each_command_begins_its_part_with_its_version(tmp_path: Path) -> None:
+    with logging_to(tmp_path / "log"):
+        pass
+    [found] = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert (found["event"], found["fields"]) == ("started", {"version": __version__, "pid": os.getpid()})
 
 
 def test_the_time_is_utc() -> None:
@@ -91,7 +101,7 @@ def test_nothing_is_logged_after_the_command_or_without_a_file(
         pass
     with logging_to(None):
         log.warning("sample_failed")
-    assert (tmp_path / "log").read_text() == ""
+    assert events(tmp_path / "log") == []
     assert capsys.readouterr().err == ""
     assert not log.isEnabledFor(logging.INFO)
 
@@ -127,7 +137,7 @@ def test_a_disk_that_fills_costs_lines_of_the_log_alone() -> None:
     assert ended.stdout == "done\n"
     assert ended.stderr.count("\n") == 2
     assert "No space left on device" in ended.stderr
-    assert "200 events are missing" in ended.stderr
+    assert "201 events are missing" in ended.stderr
 
 
 CUT = """
@@ -151,8 +161,8 @@ def test_after_a_line_that_was_cut_the_next_stands_alone(tmp_path: Path) -> None
     ended = subprocess.run([sys.executable, "-c", CUT, str(path)], capture_output=True, text=True, check=True)
     *whole, cut, last = path.read_text().splitlines()
     assert json.loads(last)["event"] == "room_again"
-    places = [json.loads(line)["fields"]["place"] for line in whole]
-    assert places == list(range(len(whole)))
+    places = [json.loads(line)["fields"]["place"] for line in whole[1:]]
+    assert places == list(range(len(places)))
     with pytest.raises(json.JSONDecodeError):
         json.loads(cut)
-    assert f"{200 - len(whole)} events are missing" in ended.stderr
+    assert f"{200 - len(places)} events are missing" in ended.stderr

@@ -59,6 +59,17 @@ def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert (captured.out, captured.err) == ("", "")
 
 
+def test_a_reader_that_went_away_does_not_end_a_run() -> None:
+    script = SHOW.replace("tick_s=0.01", "tick_s=0.01, every_s=0.02")
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()) as process:
+        assert process.stderr
+        process.stderr.close()
+        assert process.stdout
+        assert process.stdout.read() == b"done\n"
+    assert process.returncode == 0
+
+
 def test_an_error_passes_through_and_no_thread_stays() -> None:
     before = threading.active_count()
     error = ValueError("mine")
@@ -92,10 +103,7 @@ def _wait_for_line(capsys: pytest.CaptureFixture[str]) -> str:
 def _on_terminal(*command: str) -> str:
     """Run a command whose stderr is a terminal, and give what that terminal was sent."""
     master, slave = pty.openpty()
-    source = str(Path(__file__).parents[1] / "src")
-    path = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "PYTHONPATH": path}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=environment) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=_environment()) as process:
         os.close(slave)
         sent = bytearray()
         # Reading the terminal of a process that has ended is an error on Linux.
@@ -105,6 +113,12 @@ def _on_terminal(*command: str) -> str:
     os.close(master)
     assert process.returncode == 0
     return sent.decode()
+
+
+def _environment() -> dict[str, str]:
+    source = str(Path(__file__).parents[1] / "src")
+    path = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "TERM": "xterm", "COLUMNS": "120", "PYTHONPATH": path}
 
 
 def _read(descriptor: int) -> bytes:

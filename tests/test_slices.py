@@ -62,6 +62,7 @@ def test_a_value_that_reads_like_our_label_is_kept_apart() -> None:
     [
         ("de", "de"),
         ("", ""),
+        ("\ud800", "\\ud800"),
         (True, "true"),
         (3, "3"),
         (0.5, "0.5"),

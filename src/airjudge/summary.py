@@ -157,11 +157,12 @@ def _means(whole: _Whole, ci95: Interval, micro_ci95: Interval) -> Summary:
 
 
 def _slice(column: str, value: str, part: _Part, *, seed: int) -> Slice:
+    """The record of a part; half a surrogate pair in its value becomes text that JSON can hold."""
     scores, n_scored, attributed, n_statements = part.recalls.totals()
     ci95, _ = part.recalls.intervals(np.random.default_rng(seed))
     return Slice(
         column=column,
-        value=value,
+        value=value.encode("utf-8", "backslashreplace").decode(),
         n=part.status.total(),
         n_scored=n_scored,
         n_undefined=part.status["undefined"],

@@ -22,6 +22,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from airjudge.errors import AirjudgeError, InputError
+from airjudge.version import __version__
 
 
 @contextmanager
@@ -38,6 +39,7 @@ def logging_to(path: Path | None, *, with_data: bool = False) -> Iterator[None]:
     logger.addHandler(handler)
     if path is not None:
         logger.setLevel(logging.INFO)
+    logger.info("started", extra={"event": {"version": __version__, "pid": os.getpid()}})
     try:
         with _ending_told(logger):
             yield

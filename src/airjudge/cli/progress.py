@@ -1,7 +1,6 @@
 """What a person sees of a run on stderr: a live display on a terminal, elsewhere a line every ten seconds."""
 
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from airjudge.cli import pace
-from airjudge.cli.render import plain_stages
+from airjudge.cli.render import plain_stages, print_line
 from airjudge.schema import RunCounts
 from airjudge.weights import Progress, silent
 
@@ -92,20 +91,16 @@ def display(*, quiet: bool = False, every_s: float = EVERY_S, tick_s: float = TI
         tick_s: Seconds between two looks at the counts.
     """
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        watch = _Watch(lambda _counts, _reading: None, (lambda _line: None) if quiet else _print_line)
+    if quiet or not console.is_terminal or console.is_dumb_terminal:
+        watch = _Watch(lambda _counts, _reading: None, (lambda _line: None) if quiet else print_line)
         with watch.watching(every_s, tick_s):
-            yield Display(silent if quiet else plain_stages(console), watch.counts)
+            yield Display(silent if quiet else plain_stages(), watch.counts)
         return
     screen = _Screen()
     watch = _Watch(screen.counts, lambda _line: None)
     live = Live(get_renderable=screen.content, console=console, transient=True, redirect_stdout=False)
     with live, watch.watching(every_s, tick_s):
         yield Display(screen.stage, watch.counts)
-
-
-def _print_line(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 class _Screen:

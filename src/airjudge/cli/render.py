@@ -1,8 +1,9 @@
 """What the commands print: progress on stderr, tables and objects for stdout."""
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def stages() -> Iterator[Progress]:
     """Show what is being done on stderr: a live line on a terminal, one line a stage elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield plain_stages(console)
+        yield plain_stages()
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Bars(*columns, console=console, transient=True) as shown:
@@ -40,7 +41,7 @@ def stages() -> Iterator[Progress]:
         yield told
 
 
-def plain_stages(console: Console) -> Progress:
+def plain_stages() -> Progress:
     """A line for each stage when it begins, and every half minute how far it is: what a log can use."""
     last, printed = "", 0.0
 
@@ -49,10 +50,16 @@ def plain_stages(console: Console) -> Progress:
         if stage == last and time.monotonic() - printed < 30:
             return
         far = f" {done} of {total}" if total else f" {done}" if done else ""
-        console.print(Text(f"{stage}{far} ..."))
+        print_line(f"{stage}{far} ...")
         last, printed = stage, time.monotonic()
 
     return told
+
+
+def print_line(line: str) -> None:
+    """Print a line on stderr, where nobody may be reading any more; a run does not end for that."""
+    with suppress(OSError):
+        print(printable(line), file=sys.stderr, flush=True)
 
 
 def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[str, JsonValue]:
