@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -180,14 +180,16 @@ def run_to_the_end(command: Sequence[str], out: Path, *, stub: Stub, kill_at: Se
 
 def n_wrong(out: Path, expected: Sequence[int]) -> int:
     """Samples that are missing, out of place, or scored otherwise than the stub answers."""
-    wrong = n = 0
+    wrong = 0
     with (out / "samples.jsonl").open(encoding="utf-8") as file:
-        for n, (line, checksum) in enumerate(zip(file, expected, strict=False), start=1):
+        for n, (line, checksum) in enumerate(zip_longest(file, expected)):
+            if line is None or checksum is None:
+                wrong += 1
+                continue
             record = json.loads(line)
             found = (record["id"], record["score"], [one["attributed"] for one in record["statements"]])
-            wrong += found != (f"s{n - 1}", float(checksum & 1), [bool(checksum & 1)])
-        wrong += sum(1 for _ in file)
-    return wrong + len(expected) - n
+            wrong += found != (f"s{n}", float(checksum & 1), [bool(checksum & 1)])
+    return wrong
 
 
 def asked(log: Path) -> list[int]:
