@@ -1,14 +1,19 @@
+import math
 import time
+import tracemalloc
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airjudge.schema import SampleError, ScoredSample, Summary, Verdict
-from airjudge.summary import summarise
+from airjudge.schema import Rates, SampleError, ScoredSample, Summary, Usage, Verdict
+from airjudge.scoring import recall_bounds
+from airjudge.summary import rates, summarise
+from airjudge.tally import N_RESAMPLES
 
 ATTRIBUTED = {"x": True, ".": False, "?": None}
 
@@ -168,3 +173,93 @@ def test_a_hundred_thousand_samples_take_seconds() -> None:
     assert found.n_scored == 100_000
     assert found.ci95 is not None
     assert time.perf_counter() - started < 30
+
+
+def plain(samples: list[ScoredSample], seed: int) -> dict[str, object]:
+    """The same numbers from one row for every sample or group, the way that is too large for a million."""
+    groups: dict[str, list[float]] = {}
+    for n, sample in enumerate(one for one in samples if one.status == "scored"):
+        sums = groups.setdefault(f"single {n}" if sample.group is None else f"group {sample.group}", [0.0] * 4)
+        yes = sum(v.attributed is True for v in sample.statements)
+        for place, value in enumerate((sample.score or 0.0, 1, yes, len(sample.statements))):
+            sums[place] += value
+    rows = np.array(list(groups.values()), dtype=float).reshape(-1, 4)
+    known = [one for one in samples if one.status != "undefined"]
+    limits = [recall_bounds(one.statements) if one.score is None else (one.score, one.score) for one in known]
+    total = [math.fsum(column) for column in rows.T] if len(rows) else [0.0] * 4
+    return {
+        "mean": total[0] / total[1] if total[1] else None,
+        "micro_mean": total[2] / total[3] if total[3] else None,
+        "ci95": drawn(rows, seed, 0),
+        "micro_ci95": drawn(rows, seed, 2),
+        "bounds": tuple(math.fsum(side) / len(known) for side in zip(*limits, strict=True)) if known else None,
+    }
+
+
+def drawn(rows: npt.NDArray[np.float64], seed: int, numerator: int) -> tuple[float, float] | None:
+    """The bootstrap before samples were counted by kind: kinds found among all rows, drawn at once."""
+    if len(rows) < 2:
+        return None
+    kinds, counts = np.unique(rows, axis=0, return_counts=True)
+    totals = np.random.default_rng(seed).multinomial(len(rows), counts / len(rows), size=N_RESAMPLES) @ kinds
+    filled = totals[:, numerator + 1] > 0
+    if not filled.any():
+        return None
+    low, high = np.quantile(totals[filled, numerator] / totals[filled, numerator + 1], (0.025, 0.975))
+    return float(low), float(high)
+
+
+@st.composite
+def any_samples(draw: st.DrawFn) -> list[ScoredSample]:
+    marks = draw(st.lists(st.text(alphabet="x.?", max_size=7), max_size=25))
+    groups = st.sampled_from([None, None, "a", "b", "c"])
+    return [
+        undefined(str(n)) if not m else failed(str(n), m) if "?" in m else scored(str(n), m, draw(groups))
+        for n, m in enumerate(marks)
+    ]
+
+
+@settings(max_examples=150)
+@given(any_samples(), st.integers(0, 9))
+def test_counting_by_kind_changes_no_digit(samples: list[ScoredSample], seed: int) -> None:
+    found = summary(samples, seed).model_dump()
+    expected = plain(samples, seed)
+    # The bounds' sum is rounded twice, once for the scored samples and once with the failed ones.
+    bounds, expected_bounds = found["bounds"], expected.pop("bounds")
+    assert bounds == expected_bounds or bounds == pytest.approx(expected_bounds, rel=1e-15)
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_memory_does_not_grow_with_samples_that_have_no_group() -> None:
+    def peak(n: int) -> int:
+        rows = [scored("a", "x"), scored("a", "."), failed("b", "?")]
+        tracemalloc.start()
+        summary(rows[number % 3].model_copy(update={"id": str(number)}) for number in range(n))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    # One entry for each of 40,000 more samples would be megabytes.
+    peak(100)
+    assert peak(50_000) - peak(10_000) < 200_000
+
+
+def test_coverage_tells_samples_that_are_scored_and_statements_that_have_a_verdict() -> None:
+    # Two of four samples have a score. Statements: 1 + 2 + 3 known, of which one has no verdict.
+    found = summary([scored("a", "x"), scored("b", "x."), failed("c", "x.?"), undefined("d")])
+    assert found.sample_coverage == 0.5
+    assert found.statement_coverage == pytest.approx(5 / 6)
+    assert (found.n_verdicts, found.n_unjudged, found.n_statements) == (5, 1, 3)
+    assert (summary([]).sample_coverage, summary([undefined("a")]).statement_coverage) == (None, None)
+
+
+def test_rates_are_over_all_verdicts_and_the_tokens_that_no_cache_held() -> None:
+    # 3 verdicts and 2 samples in 4 s; 1000 prompt tokens of which 200 came from the cache.
+    usage = Usage(requests=3, prompt_tokens=1000, cached_tokens=200)
+    found = rates(summary([scored("a", "x"), failed("b", "x.?")]), usage, seconds=4.0)
+    assert found == Rates(verdicts=0.75, samples=0.5, computed_prompt_tokens=200.0)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_without_time_there_is_no_rate(seconds: float) -> None:
+    assert rates(summary([scored("a", "x")]), Usage(), seconds=seconds) is None

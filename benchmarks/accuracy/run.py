@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from airjudge.agreement import auc, balanced_accuracy, cluster_bootstrap, cohen_kappa
+from airjudge.cli.progress import display
 from airjudge.cli.render import stages
 from airjudge.judge import Judge, JudgeSettings
 from airjudge.metrics import ContextRecall
@@ -102,9 +103,9 @@ def _intervals(figures: Mapping[str, object]) -> list[tuple[str, tuple[float, fl
 def measure(judge: Judge, name: str) -> dict[str, object]:
     """Score one set and hold its verdicts against its labels."""
     data = DATA / f"{name}.jsonl"
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, display() as shown:
         out = Path(folder) / "out"
-        header = asyncio.run(score_dataset(data, ContextRecall(judge), out))
+        header = asyncio.run(score_dataset(data, ContextRecall(judge), out, on_counts=shown.counts))
         figures = judged(human_labels(data), out).figures()
     print(row(name, figures), flush=True)
     return {

@@ -5,7 +5,8 @@
 Prints one JSON line, {"base_url", "model", "api_key"}, and serves until it is ended. It reads a request as
 far as it must: path, length, the name of the reply schema. A verdict is 1 or 0 by a checksum of the
 request, so a run that is repeated, or resumed, has the same scores. With --log each verdict's checksum is
-written as one line before its reply is, which shows afterwards what was asked twice. What enforces schemas for
+written as one line before its reply is, which shows afterwards what was asked twice; /metrics has their number
+as `airjudge_stub_requests_total`. What enforces schemas for
 real, and what goes wrong, is the business of tests/stub.
 """
 
@@ -75,13 +76,15 @@ ROUTES = {
         b"200 OK", json.dumps({"object": "list", "data": [{"id": MODEL, "max_model_len": MAX_MODEL_LEN}]}).encode()
     ),
     b"/tokenize": whole(b"200 OK", json.dumps({"count": 200, "max_model_len": MAX_MODEL_LEN}).encode()),
-    b"/metrics": whole(b"200 OK", b'vllm:num_requests_waiting{engine="0"} 0.0\n', b"text/plain"),
 }
+METRICS = b'vllm:num_requests_waiting{engine="0"} 0.0\nairjudge_stub_requests_total %d\n'
 NOT_FOUND = whole(b"404 Not Found", b'{"detail":"Not Found"}')
 
 
 class Lean(asyncio.Protocol):
     """One kept-alive connection of the client."""
+
+    n_verdicts = 0  # of all connections
 
     def __init__(self, latency_s: float, log: TextIO | None) -> None:
         """Read nothing yet."""
@@ -105,6 +108,9 @@ class Lean(asyncio.Protocol):
             self._answer(request.split(b" ", 2)[1], request, end)
 
     def _answer(self, path: bytes, request: bytes, end: int) -> None:
+        if path == b"/metrics":
+            self._transport.write(whole(b"200 OK", METRICS % Lean.n_verdicts, b"text/plain"))
+            return
         if path != b"/v1/chat/completions":
             self._transport.write(ROUTES.get(path, NOT_FOUND))
             return
@@ -113,6 +119,7 @@ class Lean(asyncio.Protocol):
         if name != b"verdict":
             self._transport.write(OTHERS.get(name, NO_OBJECT))
             return
+        Lean.n_verdicts += 1
         checksum = zlib.crc32(request[end:])
         if self._log:
             self._log.write(f"{checksum:08x}\n")

@@ -149,11 +149,42 @@ class Signature(Record):
         )
 
 
+class Rates(Record):
+    """How fast a run went, per second of wall time; computed prompt tokens are those not in the server's cache."""
+
+    verdicts: float
+    samples: float
+    computed_prompt_tokens: float
+
+
+class Slice(Record):
+    """The samples that share one value of a metadata column; the fields mean what they mean in `Summary`.
+
+    `value` is the column's value as text; `(none)` where a sample has none, `(other)` for the samples
+    of all values beyond the first fifty.
+    """
+
+    column: str
+    value: str
+    n: int
+    n_scored: int
+    n_undefined: int
+    n_failed: int
+    mean: float | None
+    ci95: tuple[float, float] | None
+    micro_mean: float | None
+    n_statements: int
+
+
 class Summary(Record):
-    """Many samples in a few numbers; `mean` and its interval are over scored samples.
+    """Many samples in a few numbers; `mean` and its interval are over scored samples. Undefined is None.
 
     `ci95` is a bootstrap interval over groups. `bounds` are what `mean` would be if every
-    statement without verdict were missed, and if every one were attributed. Undefined is None.
+    statement without verdict were missed, and if every one were attributed. `n_statements` are those
+    of the scored samples, which `micro_mean` is over; `n_verdicts` and `n_unjudged` are statements of
+    all samples, with and without a verdict. `sample_coverage` is the share of samples that are scored,
+    `statement_coverage` the share of known statements that have a verdict. It is made of samples
+    alone: what they cost stands beside it, so that runs with equal results have equal summaries.
     """
 
     n: int
@@ -166,8 +197,13 @@ class Summary(Record):
     micro_ci95: tuple[float, float] | None
     bounds: tuple[float, float] | None
     n_statements: int
+    n_verdicts: int
+    n_unjudged: int
+    sample_coverage: float | None
+    statement_coverage: float | None
     n_empty_contexts: int
     failures: Mapping[str, int]
+    slices: tuple[Slice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

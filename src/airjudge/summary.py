@@ -1,45 +1,99 @@
-"""Many scored samples in a few numbers, with the interval and the bounds that belong to them."""
+"""Many scored samples in a few numbers, with the intervals, bounds and slices that belong to them."""
 
-from array import array
+import json
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from airjudge.schema import ScoredSample, Summary
+from airjudge.schema import Rates, ScoredSample, Slice, Summary, Usage
 from airjudge.scoring import recall_bounds
+from airjudge.tally import Interval, Recalls, exact_sum
 
-N_RESAMPLES: Final = 2000
-_CELLS_AT_ONCE: Final = 4_000_000
+MAX_VALUES: Final = 50
+"""Values of a column that get a slice of their own: the first ones met, since a stream is read once."""
 
-Floats = npt.NDArray[np.float64]
+NONE, OTHER = "(none)", "(other)"
 
 
 @dataclass(slots=True)
-class _Tally:
-    """Counts of the samples so far; the arrays have one place per group with a scored sample."""
+class _Part:
+    """The samples of a slice, or all of them."""
 
     status: Counter[str] = field(default_factory=Counter)
+    recalls: Recalls = field(default_factory=Recalls)
+
+    def add(self, sample: ScoredSample) -> None:
+        """Count one sample."""
+        self.status[sample.status] += 1
+        if sample.status == "scored":
+            if sample.score is None:
+                msg = f"sample {sample.id} is scored, but has no score"
+                raise ValueError(msg)
+            self.recalls.add(sample, sample.score)
+
+
+@dataclass(slots=True)
+class _Whole:
+    """All samples, with what only their summary says."""
+
+    part: _Part = field(default_factory=_Part)
     failures: Counter[str] = field(default_factory=Counter)
+    lows: Counter[float] = field(default_factory=Counter)
+    highs: Counter[float] = field(default_factory=Counter)
     n_empty_contexts: int = 0
-    low: float = 0.0
-    high: float = 0.0
-    place: dict[str, int] = field(default_factory=dict)
-    scores: "array[float]" = field(default_factory=lambda: array("d"))
-    n_scored: "array[float]" = field(default_factory=lambda: array("d"))
-    attributed: "array[float]" = field(default_factory=lambda: array("d"))
-    n_statements: "array[float]" = field(default_factory=lambda: array("d"))
+    n_verdicts: int = 0
+    n_unjudged: int = 0
+
+    def add(self, sample: ScoredSample) -> None:
+        """Count one sample, and what its failure leaves open."""
+        self.part.add(sample)
+        n_judged = sum(v.attributed is not None for v in sample.statements)
+        self.n_verdicts += n_judged
+        self.n_unjudged += len(sample.statements) - n_judged
+        self.n_empty_contexts += sample.status == "scored" and sample.empty_contexts
+        if sample.status == "failed":
+            self.failures[sample.error.kind if sample.error else "unknown"] += 1
+            low, high = recall_bounds(sample.statements)
+            self.lows[low] += 1
+            self.highs[high] += 1
 
 
-def summarise(samples: Iterable[ScoredSample], *, rng: np.random.Generator) -> Summary:
-    """Mean recall of many samples, its interval, and how many have no score.
+class _Slices:
+    """The parts of one column: at most `MAX_VALUES` values, samples without one, and the rest."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+        self.values: dict[str, _Part] = {}
+        # Apart from the values: a column may well hold the text "(none)".
+        self.none, self.other = _Part(), _Part()
+
+    def add(self, sample: ScoredSample) -> None:
+        value = _text(sample.group if self.column == "group" else sample.metadata.get(self.column))
+        if value is None:
+            self.none.add(sample)
+        elif value in self.values or len(self.values) < MAX_VALUES:
+            self.values.setdefault(value, _Part()).add(sample)
+        else:
+            self.other.add(sample)
+
+    def records(self, seed: int) -> list[Slice]:
+        """Largest first, then by value; what has no value of its own comes last."""
+        ordered = sorted(self.values.items(), key=lambda item: (-item[1].status.total(), item[0]))
+        last = [(label, part) for label, part in ((NONE, self.none), (OTHER, self.other)) if part.status]
+        return [_slice(self.column, value, part, seed=seed) for value, part in [*ordered, *last]]
+
+
+def summarise(samples: Iterable[ScoredSample], *, rng: np.random.Generator, by: Sequence[str] = ()) -> Summary:
+    """Mean recall of many samples, its interval, how many have no score, and the same of slices.
 
     Args:
         samples: Read once; memory grows with the number of groups only.
         rng: Where the bootstrap's randomness comes from.
+        by: Metadata columns to slice by; `group` is the sample's group.
 
     Returns:
         `mean` is over scored samples (macro), `micro_mean` over their statements, of which there
@@ -50,89 +104,95 @@ def summarise(samples: Iterable[ScoredSample], *, rng: np.random.Generator) -> S
     Raises:
         ValueError: If a sample says that it is scored and has no score.
     """
-    tally = _Tally()
+    whole, columns = _Whole(), [_Slices(column) for column in dict.fromkeys(by)]
     for sample in samples:
-        _add(tally, sample)
-    groups = np.array([tally.scores, tally.n_scored, tally.attributed, tally.n_statements], dtype=np.float64).T
-    scores, n_scored, attributed, n_statements = (float(total) for total in groups.sum(axis=0))
-    n_bounded = tally.status["scored"] + tally.status["failed"]
-    ci95, micro_ci95 = _intervals(groups, rng)
-    return Summary(
-        n=tally.status.total(),
-        n_scored=tally.status["scored"],
-        n_undefined=tally.status["undefined"],
-        n_failed=tally.status["failed"],
-        mean=scores / n_scored if n_scored else None,
-        ci95=ci95,
-        micro_mean=attributed / n_statements if n_statements else None,
-        micro_ci95=micro_ci95,
-        bounds=(tally.low / n_bounded, tally.high / n_bounded) if n_bounded else None,
-        n_statements=int(n_statements),
-        n_empty_contexts=tally.n_empty_contexts,
-        failures=dict(sorted(tally.failures.items())),
-    )
+        whole.add(sample)
+        for column in columns:
+            column.add(sample)
+    ci95, micro_ci95 = whole.part.recalls.intervals(rng)
+    # One seed for all slices: the interval of one does not depend on which others were asked for.
+    seed = int(rng.integers(2**63))
+    slices = tuple(record for column in columns for record in column.records(seed))
+    return _means(whole, ci95, micro_ci95).model_copy(update={"slices": slices})
 
 
-def _add(tally: _Tally, sample: ScoredSample) -> None:
-    """Count one sample."""
-    tally.status[sample.status] += 1
-    if sample.status == "failed":
-        tally.failures[sample.error.kind if sample.error else "unknown"] += 1
-        low, high = recall_bounds(sample.statements)
-        tally.low, tally.high = tally.low + low, tally.high + high
-    elif sample.status == "scored":
-        if sample.score is None:
-            msg = f"sample {sample.id} is scored, but has no score"
-            raise ValueError(msg)
-        tally.n_empty_contexts += sample.empty_contexts
-        tally.low, tally.high = tally.low + sample.score, tally.high + sample.score
-        _add_to_group(tally, sample, sample.score)
-
-
-def _add_to_group(tally: _Tally, sample: ScoredSample, score: float) -> None:
-    """Add a scored sample to the sums of its group."""
-    # The two kinds of key must not meet: a sample's id may be the name of another one's group.
-    key = f"s{sample.id}" if sample.group is None else f"g{sample.group}"
-    place = tally.place.setdefault(key, len(tally.place))
-    added = (1.0, sum(v.attributed is True for v in sample.statements), len(sample.statements))
-    sums = (tally.n_scored, tally.attributed, tally.n_statements)
-    if place == len(tally.scores):
-        for column in (tally.scores, *sums):
-            column.append(0.0)
-    for column, value in zip((tally.scores, *sums), (score, *added), strict=True):
-        column[place] += value
-
-
-def _intervals(
-    groups: Floats, rng: np.random.Generator
-) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    """Intervals of the macro and of the micro mean.
+def rates(summary: Summary, usage: Usage, *, seconds: float) -> Rates | None:
+    """How fast a run went; None without time.
 
     Args:
-        groups: Sum of scores, scored samples, attributed statements and statements of each
-            group, shape (n_groups, 4).
-        rng: Where the randomness comes from.
+        summary: Of all its samples.
+        usage: Tokens of all starts of the run together.
+        seconds: Wall time of the same starts.
     """
-    n_groups = len(groups)
-    if n_groups < 2:
-        return None, None
-    # Groups with equal sums are exchangeable: how often each kind of group is drawn is
-    # multinomial. That is the same bootstrap, at a cost that grows with the kinds alone.
-    kinds, counts = np.unique(groups, axis=0, return_counts=True)
-    chunk = max(1, _CELLS_AT_ONCE // len(kinds))
-    totals = np.concatenate(
-        [
-            rng.multinomial(n_groups, counts / n_groups, size=min(chunk, N_RESAMPLES - start)) @ kinds
-            for start in range(0, N_RESAMPLES, chunk)
-        ]
-    )
-    return _interval(totals[:, 0], totals[:, 1]), _interval(totals[:, 2], totals[:, 3])
-
-
-def _interval(numerators: Floats, denominators: Floats) -> tuple[float, float] | None:
-    """Middle 95 % of the ratios, over the resamples that hold something to divide by."""
-    filled = denominators > 0
-    if not filled.any():
+    if seconds <= 0:
         return None
-    low, high = np.quantile(numerators[filled] / denominators[filled], (0.025, 0.975))
-    return float(low), float(high)
+    return Rates(
+        verdicts=summary.n_verdicts / seconds,
+        samples=summary.n / seconds,
+        computed_prompt_tokens=(usage.prompt_tokens - usage.cached_tokens) / seconds,
+    )
+
+
+def _means(whole: _Whole, ci95: Interval, micro_ci95: Interval) -> Summary:
+    status, recalls = whole.part.status, whole.part.recalls
+    scores, n_scored, attributed, n_statements = recalls.totals()
+    return Summary(
+        n=status.total(),
+        n_scored=n_scored,
+        n_undefined=status["undefined"],
+        n_failed=status["failed"],
+        mean=_ratio(scores, n_scored),
+        ci95=ci95,
+        micro_mean=_ratio(attributed, n_statements),
+        micro_ci95=micro_ci95,
+        bounds=_bounds(whole, scores),
+        n_statements=n_statements,
+        n_verdicts=whole.n_verdicts,
+        n_unjudged=whole.n_unjudged,
+        sample_coverage=_ratio(n_scored, status.total()),
+        statement_coverage=_ratio(whole.n_verdicts, whole.n_verdicts + whole.n_unjudged),
+        n_empty_contexts=whole.n_empty_contexts,
+        failures=dict(sorted(whole.failures.items())),
+    )
+
+
+def _slice(column: str, value: str, part: _Part, *, seed: int) -> Slice:
+    """The record of a part; half a surrogate pair in its value becomes text that JSON can hold."""
+    scores, n_scored, attributed, n_statements = part.recalls.totals()
+    ci95, _ = part.recalls.intervals(np.random.default_rng(seed))
+    return Slice(
+        column=column,
+        value=value.encode("utf-8", "backslashreplace").decode(),
+        n=part.status.total(),
+        n_scored=n_scored,
+        n_undefined=part.status["undefined"],
+        n_failed=part.status["failed"],
+        mean=_ratio(scores, n_scored),
+        ci95=ci95,
+        micro_mean=_ratio(attributed, n_statements),
+        n_statements=n_statements,
+    )
+
+
+def _bounds(whole: _Whole, scores: float) -> Interval:
+    """What the mean over scored and failed samples is at least and at most."""
+    n_bounded = whole.part.status["scored"] + whole.part.status["failed"]
+    if not n_bounded:
+        return None
+    low, high = (exact_sum(counted.items(), (scores,)) for counted in (whole.lows, whole.highs))
+    return low / n_bounded, high / n_bounded
+
+
+def _ratio(numerator: float, denominator: int) -> float | None:
+    return numerator / denominator if denominator else None
+
+
+def _text(value: object) -> str | None:
+    """A metadata value as text: strings as they are, others as JSON, so that true and "true" are one value.
+
+    Returns:
+        None for a missing value, which JSON's null and the NaN of tables are too.
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

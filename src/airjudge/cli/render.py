@@ -1,11 +1,14 @@
 """What the commands print: progress on stderr, tables and objects for stdout."""
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 
 from pydantic import JsonValue
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -13,8 +16,10 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
+from airjudge.gates import GateResult
 from airjudge.run import RunHeader
-from airjudge.schema import Sample, ScoredSample, Signature, Verdict
+from airjudge.schema import Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
+from airjudge.summary import NONE, rates
 from airjudge.weights import Progress
 
 
@@ -23,7 +28,7 @@ def stages() -> Iterator[Progress]:
     """Show what is being done on stderr: a live line on a terminal, one line a stage elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _plain_stages(console)
+        yield plain_stages()
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Bars(*columns, console=console, transient=True) as shown:
@@ -36,7 +41,7 @@ def stages() -> Iterator[Progress]:
         yield told
 
 
-def _plain_stages(console: Console) -> Progress:
+def plain_stages() -> Progress:
     """A line for each stage when it begins, and every half minute how far it is: what a log can use."""
     last, printed = "", 0.0
 
@@ -45,26 +50,34 @@ def _plain_stages(console: Console) -> Progress:
         if stage == last and time.monotonic() - printed < 30:
             return
         far = f" {done} of {total}" if total else f" {done}" if done else ""
-        console.print(Text(f"{stage}{far} ..."))
+        print_line(f"{stage}{far} ...")
         last, printed = stage, time.monotonic()
 
     return told
 
 
-def summary_object(header: RunHeader) -> dict[str, JsonValue]:
-    """A run's summary as `--json` prints it."""
-    summary = header.summary.model_dump(mode="json")
-    usage = header.usage.model_dump()
+def print_line(line: str) -> None:
+    """Print a line on stderr, where nobody may be reading any more; a run does not end for that."""
+    with suppress(OSError):
+        print(printable(line), file=sys.stderr, flush=True)
+
+
+def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[str, JsonValue]:
+    """A run's summary as `--json` prints it, with the gates it was held against if there were any."""
+    speed = rates(header.summary, header.usage, seconds=header.seconds)
+    told = {"gates": [gate.model_dump(include={"name", "limit", "value", "passed"}) for gate in gates]} if gates else {}
     return {
-        **summary,
+        **header.summary.model_dump(mode="json"),
         "signature": str(header.signature),
-        **usage,
+        **header.usage.model_dump(),
         "seconds": round(header.seconds, 3),
+        "rates": speed.model_dump() if speed else None,
+        **told,
     }
 
 
 def print_summary(header: RunHeader, out: Path) -> None:
-    """Print a run's summary as a table on stdout."""
+    """Print a run's summary as a table on stdout, and its slices as another."""
     summary, console = header.summary, Console()
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
@@ -73,22 +86,75 @@ def print_summary(header: RunHeader, out: Path) -> None:
     if summary.failures:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
         table.add_row("bounds with the failed ones", _range(summary.bounds))
-    table.add_row("statements", str(summary.n_statements))
-    usage = header.usage
-    table.add_row(
-        "tokens",
-        f"{usage.prompt_tokens} in prompts ({usage.cached_tokens} from the cache), "
-        f"{usage.completion_tokens} generated, {usage.requests} requests, {header.seconds:.1f} s",
-    )
+    table.add_row("statements", _statement_counts(summary))
+    table.add_row("tokens", _tokens(header.usage))
+    table.add_row("time", _time(header))
     table.add_row("signature", Text(str(header.signature)))
     table.add_row("written to", Text(str(out)))
     console.print(table)
+    _print_slices(summary.slices, console)
+
+
+def _print_slices(slices: Sequence[Slice], console: Console) -> None:
+    """Print a table with a block for each column; texts of the data are shortened and printed as they are."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("slice", overflow="fold", min_width=16)
+    for name in ("mean of samples", "all statements", "scored", "failed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    empty = []
+    for column, found in groupby(slices, key=lambda one: one.column):
+        parts = list(found)
+        if all(one.value == NONE for one in parts):
+            empty.append(printable(column))
+            continue
+        for one in parts:
+            table.add_row(Text(f"{printable(column)} = {_shortened(printable(one.value))}"), *_slice_cells(one))
+        table.add_section()
+    if table.row_count:
+        console.print(table)
+    for column in empty:
+        console.print(Text(f"no sample has a column {column}"))
+
+
+def _slice_cells(one: Slice) -> tuple[str, str, str, str]:
+    if one.mean is None:
+        mean = "-"
+    else:
+        mean = _number(one.mean) + (f" ({one.ci95[0]:.3f} to {one.ci95[1]:.3f})" if one.ci95 else "")
+    micro = "-" if one.micro_mean is None else f"{one.micro_mean:.3f} of {one.n_statements}"
+    return mean, micro, f"{one.n_scored} of {one.n}", str(one.n_failed)
+
+
+def _statement_counts(summary: Summary) -> str:
+    n_known = summary.n_verdicts + summary.n_unjudged
+    share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
+    return f"{summary.n_verdicts} of {n_known} have a verdict{share}"
+
+
+def _tokens(usage: Usage) -> str:
+    return (
+        f"{usage.prompt_tokens} in prompts ({usage.cached_tokens} from the cache), "
+        f"{usage.completion_tokens} generated, {usage.requests} requests"
+    )
+
+
+def _time(header: RunHeader) -> str:
+    speed = rates(header.summary, header.usage, seconds=header.seconds)
+    told = (
+        f", a second: {speed.verdicts:.3g} verdicts, {speed.samples:.3g} samples, "
+        f"{speed.computed_prompt_tokens:.3g} prompt tokens computed"
+        if speed
+        else ""
+    )
+    return f"{header.seconds:.1f} s{told}"
 
 
 def _sample_counts(header: RunHeader) -> str:
     summary = header.summary
     empty = f" ({summary.n_empty_contexts} with an empty retrieval)" if summary.n_empty_contexts else ""
-    return f"{summary.n}: {summary.n_scored} scored{empty}, {summary.n_undefined} undefined, {summary.n_failed} failed"
+    share = "" if summary.sample_coverage is None else f" ({summary.sample_coverage:.1%} scored)"
+    counts = f"{summary.n_scored} scored{empty}, {summary.n_undefined} undefined, {summary.n_failed} failed"
+    return f"{summary.n}: {counts}{share}"
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -141,3 +207,7 @@ def _verdict_cells(verdict: Verdict | None) -> tuple[str, str, str]:
 def printable(text: str) -> str:
     """A text without control characters, which could steer the terminal."""
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

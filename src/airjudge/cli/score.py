@@ -1,7 +1,6 @@
 """`airjudge score`: a data set in, a run folder and its summary out."""
 
 import asyncio
-import json
 import os
 from contextlib import ExitStack
 from enum import StrEnum
@@ -9,8 +8,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-
-from airjudge.schema import RunCounts
 
 
 class _Method(StrEnum):
@@ -37,6 +34,11 @@ class _Empty(StrEnum):
 class _BadLines(StrEnum):
     record = "record"
     stop = "stop"
+
+
+class _FailOn(StrEnum):
+    mean = "mean"
+    low = "low"
 
 
 def score(
@@ -88,19 +90,43 @@ def score(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run in --out; without it, go on.")] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed in --out.")] = False,
     fork: Annotated[Path | None, typer.Option(help="Folder of a run to take valid verdicts over from.")] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Slice the summary by a column of the data (repeatable).")
+    ] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(metavar="X", help="Exit 1 if recall is under X, in [0, 1].")
+    ] = None,
+    fail_on: Annotated[
+        _FailOn | None,
+        typer.Option(help="Which recall: the mean of samples, or the lower end of its interval. [default: mean]"),
+    ] = None,
+    max_failed: Annotated[
+        str | None, typer.Option(metavar="N|P%", help="Exit 1 if more samples failed: a number, or a share of all.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, a case for each sample.")] = None,
+    log: Annotated[Path | None, typer.Option(metavar="FILE", help="Append events as JSON lines.")] = None,
+    log_data: Annotated[bool, typer.Option("--log-data", help="Log texts of the data too.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors alone, and what --json asks for.")] = (
+        False
+    ),
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Score each sample of a data set by a local judge; the same command again goes on where it stopped.
 
     Without --base-url: a server that `airjudge serve` runs for the judge, else one started for this run.
     """
-    from airjudge.cli.render import print_summary, stages, summary_object
+    from airjudge.cli.logs import logging_to
+    from airjudge.cli.outcome import Wanted, check_wanted, deliver, gates_asked
+    from airjudge.cli.progress import display
     from airjudge.datasets import open_source, parse_mapping
     from airjudge.judge import Judge, JudgeSettings
     from airjudge.metrics import ContextRecall
     from airjudge.run import RunSettings, check_run, score_dataset
 
     _check_options(judge, base_url, model=model, api_key_env=api_key_env, allow_remote=allow_remote)
+    gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
+    wanted = Wanted(gates, junit=junit, as_json=as_json, quiet=quiet)
+    check_wanted(wanted)
     source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input")
     asked = JudgeSettings(
         method=method.value,
@@ -112,29 +138,25 @@ def score(
         zero_if_empty=empty_contexts is _Empty.zero,
         limit=limit,
         keep=tuple(keep or ()),
+        by=tuple(by or ()),
         bad_lines=bad_lines.value,
         overwrite=overwrite,
         retry_failed=retry_failed,
         fork=fork,
     )
     check_run(source, out, settings)
-    with ExitStack() as stack:
-        told = stack.enter_context(stages())
-        if not base_url:
-            found = stack.enter_context(Judge.find(judge, settings=asked, on_progress=told))
-        else:
-            key = _key(api_key_env)
-            found = Judge.connect(base_url, model, api_key=key, allow_remote=allow_remote, settings=asked)
-        metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
-
-        def counted(counts: RunCounts) -> None:
-            told(f"scoring {source.name}", counts.n_samples, 0)
-
-        header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_counts=counted))
-    if as_json:
-        print(json.dumps(summary_object(header)))
-    else:
-        print_summary(header, out)
+    with logging_to(log, with_data=log_data):
+        with display(quiet=quiet) as shown, ExitStack() as stack:
+            if not base_url:
+                found = stack.enter_context(Judge.find(judge, settings=asked, on_progress=shown.stage))
+            else:
+                key = _key(api_key_env)
+                found = Judge.connect(base_url, model, api_key=key, allow_remote=allow_remote, settings=asked)
+            metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
+            shown.stage(f"scoring {source.name}", 0, 0)
+            header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_counts=shown.counts))
+        code = deliver(header, out, wanted)
+    raise typer.Exit(code)
 
 
 def _check_options(

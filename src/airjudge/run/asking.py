@@ -121,7 +121,7 @@ class Asking:
             value, zero_if_empty=self.settings.zero_if_empty, known=dict(told), on_verdicts=put
         )
         put({number: one for number, one in enumerate(scored.statements) if told.get(number) != one})
-        kept = {name: one for name, one in columns(value).items() if name in self.settings.keep}
+        kept = {name: one for name, one in columns(value).items() if name in self.settings.carried}
         return Row(entry.place, scored.model_copy(update={"metadata": kept}), content, taken=bool(taken))
 
     def _taken_over(self, sample: Sample, content: bytes) -> Numbered:

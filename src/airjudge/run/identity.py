@@ -27,7 +27,8 @@ def identity_of_input(source: Source, settings: RunSettings) -> Identity:
         **{f"mapping.{field}": column for field, column in sorted(source.mapping.items())},
         "zero_if_empty": settings.zero_if_empty,
         "limit": settings.limit,
-        "keep": list[JsonValue](sorted(settings.keep)),
+        "keep": list[JsonValue](sorted(settings.carried)),
+        "by": list[JsonValue](sorted(settings.by)),
     }
 
 

@@ -12,7 +12,7 @@ class RunSettings(Record):
     """How a data set is scored.
 
     `limit` is the number of places taken from its start; `keep` names input columns that are carried
-    into the records; `bad_lines` says whether a malformed one is a record or stops the run. `overwrite`
+    into the records, as are those of `by`, which the summary is sliced by; `bad_lines` says whether a malformed one is a record or stops the run. `overwrite`
     replaces a run in the folder; `retry_failed` asks again what failed in it; `fork` names the folder of
     another run whose verdicts are taken over where they are still valid.
     """
@@ -20,7 +20,13 @@ class RunSettings(Record):
     zero_if_empty: bool = True
     limit: int | None = Field(default=None, ge=1)
     keep: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
     bad_lines: Literal["record", "stop"] = "record"
     overwrite: bool = False
     retry_failed: bool = False
     fork: Path | None = None
+
+    @property
+    def carried(self) -> frozenset[str]:
+        """All input columns that go into the records."""
+        return frozenset(self.keep + self.by)
