@@ -557,4 +557,5 @@ def test_a_kill_at_a_failpoint_leaves_a_run_that_ends_as_if_never_killed(
 
 
 def test_runs_killed_twenty_times_at_random_moments_end_as_if_never_killed(stub: Stub, tmp_path: Path) -> None:
-    assert chaos(stub, tmp_path, kills=20, rng=random.Random(7)) == []
+    ended = chaos(stub, tmp_path, kills=20, rng=random.Random(7))
+    assert (ended.n_kills, ended.wrong) == (20, [])
