@@ -60,6 +60,7 @@ def summary_object(header: RunHeader) -> dict[str, JsonValue]:
         "signature": str(header.signature),
         **usage,
         "seconds": round(header.seconds, 3),
+        "n_taken_over": header.n_taken_over,
     }
 
 
@@ -74,6 +75,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
         table.add_row("bounds with the failed ones", _range(summary.bounds))
     table.add_row("statements", str(summary.n_statements))
+    if header.n_taken_over:
+        table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     usage = header.usage
     table.add_row(
         "tokens",

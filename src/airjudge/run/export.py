@@ -23,7 +23,7 @@ from airjudge.run.folder import (
     state_of,
     write_state,
 )
-from airjudge.schema import ScoredSample
+from airjudge.schema import ScoredSample, Summary
 from airjudge.summary import summarise
 
 BOOTSTRAP_SEED: Final = 20_261_130
@@ -61,11 +61,16 @@ def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
             files.enter_context(_opened(out / SAMPLES_TABLE, "parquet", "samples")),
             files.enter_context(_opened(out / STATEMENTS_TABLE, "parquet", "statements")),
         ]
-        summary = summarise(_passing(journal.scored(), adds), rng=np.random.default_rng(BOOTSTRAP_SEED))
+        summary = summed_up(_passing(journal.scored(), adds))
     with written_whole(out / SUMMARY) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
     hashes: dict[str, JsonValue] = {name: file_hash(out / name) for name in EXPORTS}
     return {"summary": summary.model_dump(mode="json"), "exports": hashes}
+
+
+def summed_up(samples: Iterable[ScoredSample]) -> Summary:
+    """The summary of a run's samples; the same for the same scores."""
+    return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED))
 
 
 def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Path | None = None) -> tuple[Path, int]:
