@@ -23,7 +23,7 @@ from airjudge.run.folder import (
     state_of,
     write_state,
 )
-from airjudge.schema import ScoredSample
+from airjudge.schema import ScoredSample, Summary
 from airjudge.summary import summarise
 
 BOOTSTRAP_SEED: Final = 20_261_130
@@ -61,11 +61,19 @@ def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
             files.enter_context(_opened(out / SAMPLES_TABLE, "parquet", "samples")),
             files.enter_context(_opened(out / STATEMENTS_TABLE, "parquet", "statements")),
         ]
-        summary = summarise(_passing(journal.scored(), adds), rng=np.random.default_rng(BOOTSTRAP_SEED))
+        summary = summed_up(_passing(journal.scored(), adds), journal)
     with written_whole(out / SUMMARY) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
     hashes: dict[str, JsonValue] = {name: file_hash(out / name) for name in EXPORTS}
     return {"summary": summary.model_dump(mode="json"), "exports": hashes}
+
+
+def summed_up(samples: Iterable[ScoredSample], journal: Reader) -> Summary:
+    """The summary of a run's samples, sliced as its journal says; the same for the same scores."""
+    settings = journal.header()["settings"]
+    by = settings["by"] if isinstance(settings, dict) else []
+    columns = [str(column) for column in by] if isinstance(by, list) else []
+    return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=columns)
 
 
 def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Path | None = None) -> tuple[Path, int]:
