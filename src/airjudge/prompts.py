@@ -1,8 +1,8 @@
 """What a judge is asked, word for word.
 
-Order matters: instruction and numbered contexts come first and are the same for all statements of a
-sample, so the server computes them once; what concerns the one statement comes last. The reference as
-a whole is never in a pointwise prompt: with it a small judge supports everything.
+Order matters: what several questions share comes first, so the server computes it once: instruction,
+numbered contexts, then what concerns the one statement, then the phrasing. The reference as a whole is
+never in a pointwise prompt: with it a small judge supports everything.
 
 Texts of a sample are data. They stand between numbers and headings of ours, and whatever a chat
 template could take for one of its own tokens is broken up first.
@@ -29,7 +29,14 @@ _SYSTEM = (
     "You check whether statements are supported by contexts. Rely on the contexts alone, not on what you know. "
     "A statement is supported only if the contexts say all of it."
 )
-_ASK = "Is the statement entailed by the contexts? Answer 1 if it is entailed, 0 if it is neutral or contradicted."
+_PHRASINGS = (
+    (
+        "Statement: ",
+        "Is the statement entailed by the contexts? Answer 1 if it is entailed, 0 if it is neutral or contradicted.",
+    ),
+    ("Do the contexts say that the following is true? ", "Answer 1 if they say so, 0 if they do not."),
+)
+"""What stands before and behind the statement in each question about it."""
 _WHY = {
     True: "In one sentence, in the language of the statement: what in the contexts supports it?",
     False: "In one sentence, in the language of the statement: what in it do the contexts not support?",
@@ -37,15 +44,22 @@ _WHY = {
 _CANARY = "Reply with the single word: hello"
 
 
-def pointwise(sample: Sample, statement: Statement) -> Question:
-    """Ask for the verdict on one statement; the reply is one token."""
-    messages = (Message("system", _SYSTEM), Message("user", _pointwise_text(sample, statement)))
+def pointwise(sample: Sample, statement: Statement) -> tuple[Question, ...]:
+    """Ask for the verdict on one statement, in each phrasing once; every reply is one token."""
+    contexts = evidence.read_for(sample.retrieved_contexts, statement.text)
+    question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
+    shown = f"{_numbered(contexts)}\n\n{question}"
+    return tuple(_verdict_on(f"{shown}{before}{as_data(statement.text)}\n\n{behind}") for before, behind in _PHRASINGS)
+
+
+def _verdict_on(text: str) -> Question:
+    messages = (Message("system", _SYSTEM), Message("user", text))
     return Question(messages, VERDICT, max_tokens=1, top_logprobs=VERDICT_TOP_LOGPROBS)
 
 
 def reason(sample: Sample, statement: Statement, *, attributed: bool) -> Question:
     """Ask why, after the verdict, in the same chat, so that its prefix is cached."""
-    asked = pointwise(sample, statement).messages
+    asked = pointwise(sample, statement)[0].messages
     told = (Message("assistant", str(int(attributed))), Message("user", _WHY[attributed]))
     return Question(asked + told, REASON, max_tokens=REASON_TOKENS)
 
@@ -58,20 +72,6 @@ def canary() -> Question:
     return Question((Message("system", _SYSTEM), Message("user", _CANARY)), CANARY, max_tokens=16)
 
 
-def _pointwise_text(sample: Sample, statement: Statement) -> str:
-    question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
-    return (
-        f"{_numbered(sample.retrieved_contexts)}\n\n{_closest(sample.retrieved_contexts, statement.text)}"
-        f"{question}Statement: {as_data(statement.text)}\n\n{_ASK}"
-    )
-
-
-def _closest(contexts: Sequence[str], statement: str) -> str:
-    """The sentences closest to a statement, shown again; nothing where there is no choice among them."""
-    found = "".join(f"- {as_data(one)}\n" for one in evidence.closest_sentences(contexts, statement))
-    return f"Sentences of the contexts that are closest to the statement:\n{found}\n" if found else ""
-
-
 def _is_fragment(statement: str) -> bool:
     """Whether a statement is too short to be a sentence: "Mount Everest." says nothing without its question.
 
@@ -82,10 +82,9 @@ def _is_fragment(statement: str) -> bool:
     return columns <= FRAGMENT_COLUMNS
 
 
-def _numbered(contexts: Sequence[str]) -> str:
-    """The contexts that are not blank, numbered by their place in the sample from 1."""
-    kept = [f"[{n}] {as_data(text)}" for n, text in enumerate(contexts, 1) if text.strip()]
-    return "Contexts:\n" + "\n".join(kept)
+def _numbered(contexts: Sequence[tuple[int, str]]) -> str:
+    """Contexts under their numbers."""
+    return "Contexts:\n" + "\n".join(f"[{number}] {as_data(text)}" for number, text in contexts)
 
 
 def as_data(text: str) -> str:
@@ -119,8 +118,9 @@ def ragas(sample: Sample) -> Question:
     """Ask for all statements of the reference in one reply, as the seed does."""
     # Escapes are not among what the schema lets the model write, so the example must show none.
     example = json.dumps(_RAGAS_EXAMPLE, ensure_ascii=False)
+    contexts = [one for one in enumerate(sample.retrieved_contexts, 1) if one[1].strip()]
     text = (
-        f"{_numbered(sample.retrieved_contexts)}\n\nQuestion: {as_data(sample.user_input)}\n\n"
+        f"{_numbered(contexts)}\n\nQuestion: {as_data(sample.user_input)}\n\n"
         f"Reference: {as_data(sample.reference)}"
     )
     messages = (Message("system", f"{_RAGAS_SYSTEM}\n{example}"), Message("user", text))
@@ -134,7 +134,7 @@ _PROBE_SENTENCE = Statement(id="2", text="This is a whole sentence.")
 
 def warm_up(method: str) -> tuple[Question, ...]:
     """One question a schema that a method uses, for the server to compile them one by one."""
-    verdict = pointwise(_PROBE, _PROBE_SENTENCE)
+    verdict = pointwise(_PROBE, _PROBE_SENTENCE)[0]
     return (verdict,) if method == "pointwise" else (verdict, ragas(_PROBE))
 
 
@@ -144,8 +144,9 @@ def wording(method: str) -> JsonValue:
     It is what a signature digests.
     """
     asked = [
-        *warm_up(method),
-        pointwise(_PROBE, _PROBE_FRAGMENT),
+        *pointwise(_PROBE, _PROBE_SENTENCE),
+        *pointwise(_PROBE, _PROBE_FRAGMENT),
+        *warm_up(method)[1:],
         *(reason(_PROBE, _PROBE_SENTENCE, attributed=one) for one in (True, False)),
     ]
     words: list[JsonValue] = [

@@ -22,21 +22,26 @@ class Method(Protocol):
 
 
 async def pointwise(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> list[Outcome]:
-    """One constrained question a statement: the first goes alone, the others follow on its cached prefix."""
+    """One constrained token a question: the first statement goes alone, the others follow on its cached prefix."""
     lead = [await _ruled(asker, sample, one) for one in statements[:1]]
     followers = await asyncio.gather(*(_ruled(asker, sample, one) for one in statements[1:]))
     return lead + followers
 
 
 async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
-    """Rule on one statement; its failure is its own."""
+    """Rule on one statement by all phrasings, one after the other on a cached prefix; its failure is its own."""
+    labels: list[bool] = []
+    probabilities: list[float] = []
     try:
-        completion = await asker.ask(prompts.pointwise(sample, statement))
-        label = decoding.read_label(completion)
+        for question in prompts.pointwise(sample, statement):
+            completion = await asker.ask(question)
+            labels.append(decoding.read_label(completion))
+            found = scoring.verdict_probability(completion.tokens[0].alternatives if completion.tokens else ())
+            probabilities += [] if found is None else [found]
     except EvaluationError as error:
         return error
-    probability = scoring.verdict_probability(completion.tokens[0].alternatives if completion.tokens else ())
-    return _verdict(statement, label=label, probability=probability)
+    known = len(probabilities) == len(labels)
+    return _verdict(statement, label=labels[0], probability=scoring.mean_probability(probabilities) if known else None)
 
 
 def _verdict(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
