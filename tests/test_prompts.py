@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from airjudge import prompts
 from airjudge.decoding import CLASSIFICATIONS, matches
-from airjudge.schema import Question, Sample, Statement
+from airjudge.schema import Pointwise, Prior, Question, Sample, Statement
 
 SAMPLE = Sample(
     id="1",
@@ -40,10 +40,25 @@ def test_a_fragment_comes_with_its_question_and_a_sentence_does_not() -> None:
         assert SAMPLE.user_input not in text_of(prompts.pointwise(SAMPLE, Statement(id="1", text=sentence)))
 
 
-def test_the_closest_sentences_stand_right_before_the_statement() -> None:
-    sample = SAMPLE.model_copy(update={"retrieved_contexts": ("It departs at six. It is red.", "It carries no cars.")})
+def test_of_long_contexts_the_judge_reads_the_closest_sentences_under_their_number() -> None:
+    filler = "Nothing happens here. " * 20
+    sample = SAMPLE.model_copy(update={"retrieved_contexts": (filler, f"{filler}The ferry carries no cars.")})
     text = text_of(prompts.pointwise(sample, Statement(id="1", text="The ferry carries no cars at all.")))
-    assert "- It carries no cars.\n\nStatement: The ferry carries no cars at all." in text
+    assert "The ferry carries no cars.\n\nStatement: The ferry carries no cars at all." in text
+    assert "\n[2] " in text
+    assert text.count("Nothing happens here.") < 20
+
+
+def test_all_questions_about_a_statement_share_all_before_the_phrasing_but_the_one_without_contexts() -> None:
+    statement = Statement(id="1", text="The ferry leaves at six.")
+    how = Pointwise(phrasings=2, prior=Prior(weight=0.5, log_odds=-1.0))
+    first, second, alone = map(text_of, prompts.asked(SAMPLE, statement, how))
+    shown = first[: first.index("Statement: ")]
+    assert second.startswith(shown)
+    assert statement.text in second
+    assert "The ferry departs" not in alone
+    assert alone.endswith(first[first.index("Statement: ") :])
+    assert [text_of(one) for one in prompts.asked(SAMPLE, statement, Pointwise())] == [first]
 
 
 def test_contexts_keep_their_numbers_when_a_blank_one_is_left_out() -> None:
@@ -84,16 +99,10 @@ def test_template_tokens_in_data_do_not_stay_template_tokens(text: str, token: s
 
 def test_wording_has_every_word_that_is_sent_but_the_sample() -> None:
     content = json.dumps(prompts.wording("pointwise"))
-    sample = SAMPLE.model_copy(update={"retrieved_contexts": ("It departs at six. It is red. It is old.",)})
-    asked = text_of(prompts.pointwise(sample, Statement(id="1", text="At six.")))
-    own = [
-        sample.user_input,
-        "At six.",
-        "It departs at six. It is red. It is old.",
-        "- It departs at six.",
-        "- It is red.",
-    ]
-    for line in asked.splitlines():
-        left = line.removeprefix("[1] ").removeprefix("Question: ").removeprefix("Statement: ")
-        assert left in own or json.dumps(line)[1:-1] in content
+    sample = SAMPLE.model_copy(update={"retrieved_contexts": ("It departs at six.",)})
+    how = Pointwise(phrasings=2, prior=Prior(weight=0.5, log_odds=-1.0))
+    for asked in prompts.asked(sample, Statement(id="1", text="At six."), how):
+        for line in text_of(asked).splitlines():
+            own = line.replace("It departs at six.", "").replace(sample.user_input, "").removesuffix("At six.").strip()
+            assert json.dumps(own)[1:-1] in content
     assert prompts.wording("pointwise") != prompts.wording("ragas")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge.schema import Verdict
-from airjudge.scoring import context_recall, mean_probability, recall_bounds, verdict_probability
+from airjudge.schema import Prior, Verdict
+from airjudge.scoring import context_recall, mean_probability, recall_bounds, verdict_probability, without_prior
 
 ATTRIBUTED = {"x": True, ".": False, "?": None}
 LOGPROBS = st.floats(min_value=-700, max_value=0)
@@ -127,3 +127,17 @@ def test_mean_probability_refuses_what_is_none(probabilities: list[float]) -> No
 def test_mean_probability_lies_between_the_least_and_the_greatest(probabilities: list[float]) -> None:
     mean = mean_probability(probabilities)
     assert min(probabilities) - 2e-6 <= mean <= max(probabilities) + 2e-6
+
+
+def test_what_is_said_without_contexts_is_taken_off_in_log_odds() -> None:
+    # logit(.5) = 0 and logit(.8) = ln 4; half of ln 4 - ln 2 = ln 2 / 2 is taken off: p = 1 / (1 + sqrt 2).
+    prior = Prior(weight=0.5, log_odds=math.log(2))
+    assert without_prior(0.5, 0.8, prior) == pytest.approx(1 / (1 + math.sqrt(2)))
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+def test_the_mean_prior_takes_nothing_off_and_a_more_plausible_statement_loses(p: float, alone: float) -> None:
+    prior = Prior(weight=0.8, log_odds=-1.0)
+    usual = 1 / (1 + math.e)  # logit -1
+    assert without_prior(p, usual, prior) == pytest.approx(p)
+    assert (without_prior(p, alone, prior) < p) == (math.log(alone / (1 - alone)) > -1) or alone == pytest.approx(usual)

@@ -33,6 +33,7 @@ from airjudge.cli.render import stages
 from airjudge.datasets import open_source
 from airjudge.judge import Judge, JudgeSettings
 from airjudge.metrics import ContextRecall
+from airjudge.profiles import load_profile
 from airjudge.run import RunSettings, score_dataset
 from airjudge.schema import Question, Sample
 from airjudge.server import serve
@@ -42,6 +43,8 @@ DATA = Path(os.environ.get("AIRJUDGE_DATA", Path(__file__).parents[3] / "shared"
 RESULTS = Path(__file__).parents[1] / "results" / "efficiency.json"
 SETS = {"wice_subclaims": None, "factcheck_bench_responses": 10}
 CONCURRENCY = 16
+HOW = load_profile("qwen2.5-coder-1.5b").pointwise
+"""What the default judge is asked about a statement; every arm asks the same."""
 
 
 def questions_of(name: str, limit: int | None) -> list[Question]:
@@ -49,9 +52,10 @@ def questions_of(name: str, limit: int | None) -> list[Question]:
     entries = open_source([str(DATA / f"{name}.jsonl")]).entries(lambda _place: False)
     samples = [one.value for one in entries if isinstance(one.value, Sample)]
     return [
-        prompts.pointwise(sample, statement)
+        question
         for sample in islice(samples, limit)
         for statement in split_statements(sample, "given")
+        for question in prompts.asked(sample, statement, HOW)
     ]
 
 
@@ -81,7 +85,7 @@ class Target:
 
     def judge(self, salt: str | None = None) -> Judge:
         """The judge behind it, under a cache salt of its own."""
-        settings = JudgeSettings(concurrency=CONCURRENCY, cache_salt=salt)
+        settings = JudgeSettings(concurrency=CONCURRENCY, cache_salt=salt, pointwise=HOW)
         return Judge.connect(self.base_url, self.model, api_key=self.api_key, settings=settings)
 
 
@@ -106,14 +110,14 @@ async def computed_tokens(target: Target) -> float:
 
 
 async def scored(judge: Judge, name: str, limit: int | None) -> tuple[float, float, int]:
-    """Wall seconds, processor seconds and requests of one run, the proof of enforcement left out."""
+    """Wall seconds, processor seconds and verdicts of one run, the proof of enforcement left out."""
     with TemporaryDirectory() as folder:
         async with judge:
-            before = judge.usage.requests
             wall, cpu = time.perf_counter(), time.process_time()
             settings = RunSettings(limit=limit)
-            await score_dataset(DATA / f"{name}.jsonl", ContextRecall(judge), Path(folder) / "out", settings=settings)
-            return time.perf_counter() - wall, time.process_time() - cpu, judge.usage.requests - before
+            out = Path(folder) / "out"
+            header = await score_dataset(DATA / f"{name}.jsonl", ContextRecall(judge), out, settings=settings)
+            return time.perf_counter() - wall, time.process_time() - cpu, header.summary.n_statements
 
 
 async def replayed(target: Target, questions: Sequence[Question], salt: str) -> float:
@@ -166,7 +170,7 @@ def measure_client(repeats: int) -> dict[str, float]:
     with stub() as target:
         for name in SETS:
             runs = [asyncio.run(scored(target.judge(), name, None)) for _ in range(repeats)]
-            found[name] = median(cpu / n_requests * 1000 for _, cpu, n_requests in runs)
+            found[name] = median(cpu / n_verdicts * 1000 for _, cpu, n_verdicts in runs)
             print(f"client {name}: {found[name]:.2f} ms a verdict ({runs[0][2]} verdicts)", flush=True)
     return found
 

@@ -4,8 +4,9 @@ from array import array
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterator, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Protocol
 
@@ -14,7 +15,7 @@ import numpy as np
 from airjudge import prompts
 from airjudge.datasets import Entry, Source, duplicate_id
 from airjudge.errors import DatasetError, DuplicateId
-from airjudge.schema import Message, Question, Record, Sample, StatementMaker
+from airjudge.schema import Message, Pointwise, Question, Record, Sample, StatementMaker
 from airjudge.statements import split_statements
 from airjudge.weights import Progress, silent
 
@@ -57,10 +58,10 @@ class Report(Record):
 
     `n_samples` do not count bad lines, of which `bad_lines` may list the first ones only. `n_repeated` are
     samples whose texts are, word for word, those of an earlier one. Statements and prompts include those of
-    samples that a run would refuse for an id used twice. `n_requests` is one a statement, none
-    for an empty retrieval. `prompt_units` is the length of all prompts; `computed_units` is what is left of
-    it when the statements of a sample share the beginning of its first prompt, which the server computes
-    once. `longest_prompt` includes room for the reply.
+    samples that a run would refuse for an id used twice. `n_requests` is a few a statement, none for an
+    empty retrieval. `prompt_units` is the length of all prompts; `computed_units` is what is left of it when
+    each prompt shares its beginning with the sample's first one or with the one before it, which the server
+    computes once. `longest_prompt` includes room for the reply.
     """
 
     n_samples: int
@@ -83,12 +84,14 @@ class Terms:
     """How a data set is counted.
 
     `limit` is the longest prompt with its reply that the judge reads, in units of the encoder; None if it
-    is not known. `max_listed` bounds the lists of bad lines and of long prompts; None lists all.
+    is not known. `pointwise` is what the judge is asked about a statement.
+    `max_listed` bounds the lists of bad lines and of long prompts; None lists all.
     """
 
     encoder: Encoder
     maker: StatementMaker
     limit: int | None = None
+    pointwise: Pointwise = field(default_factory=Pointwise)
     max_listed: int | None = None
 
 
@@ -136,14 +139,17 @@ class _Survey:
         self._counts["undefined"] += not statements
         self._counts["empty"] += empty
         if statements and not empty:
-            self._add_prompts(entry, [prompts.pointwise(sample, one) for one in statements], name=sample.id)
+            asked = [prompts.asked(sample, one, self._terms.pointwise) for one in statements]
+            self._add_prompts(entry, list(chain.from_iterable(asked)), name=sample.id)
 
     def _add_prompts(self, entry: Entry, asked: Sequence[Question], *, name: str) -> None:
         units = self._terms.encoder.encode([one.messages for one in asked])
         lengths = [len(one) for one in units]
         self._counts["requests"] += len(asked)
         self._counts["prompt"] += sum(lengths)
-        self._counts["computed"] += sum(lengths) - sum(_n_shared(units[0], one) for one in units[1:])
+        self._counts["computed"] += sum(lengths) - sum(
+            max(_n_shared(first, one) for first in (units[0], before)) for before, one in pairwise(units)
+        )
         longest = max(length + one.max_tokens for length, one in zip(lengths, asked, strict=True))
         self._longest = max(self._longest, longest)
         if self._terms.limit is not None and longest > self._terms.limit:

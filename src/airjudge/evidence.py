@@ -1,8 +1,9 @@
-"""The sentences of the contexts that are closest to a statement, by the words that they share.
+"""What a judge reads of the contexts: short ones in full, of long ones the sentences closest to the statement.
 
-A small model loses a detail in the middle of long contexts. These sentences are shown to it again, right
-before the statement; the contexts stay in full in front of them, so nothing is withheld and a poor choice
-costs some tokens only. No model is asked: the choice is the same on every machine.
+A small model loses a detail among many sentences; with those alone that share words with the statement it
+ranks statements better, and its prompts are shorter (benchmarks/prompts/README.md). No model is asked: the
+choice is the same on every machine. Where the words of a statement hardly occur, as in another language,
+words cannot choose, and the contexts stay in full.
 """
 
 import math
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-N_SENTENCES = 2
-MAX_CHARACTERS = 300
+N_SENTENCES = 8
+MAX_CHARACTERS = 400
 """Of one sentence; enough for nearly all, and a bound where a context has no sentence ends."""
 LENGTH_PENALTY = 0.02
 """A long sentence shares words by its length alone; each word of it lowers its score by this share."""
+MIN_SHARE = 0.4
+"""The share of a statement's words that its closest sentences must hold to stand for the contexts."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])\s*|\n+")
 _ASCII_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
@@ -25,52 +28,69 @@ _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts whose words are not set apart by spaces, or carry their particles: compared by character pairs."""
 
-RULE = (N_SENTENCES, MAX_CHARACTERS, LENGTH_PENALTY, _SENTENCE_END.pattern, _UNSPACED.pattern)
+RULE = (N_SENTENCES, MAX_CHARACTERS, LENGTH_PENALTY, MIN_SHARE, _SENTENCE_END.pattern, _UNSPACED.pattern)
 """All that decides the choice beside the code: part of a judge's signature."""
 
 
-def closest_sentences(contexts: Sequence[str], statement: str) -> list[str]:
-    """The sentences that share the rarest words with a statement, in the order of the contexts.
+def read_for(contexts: Sequence[str], statement: str) -> list[tuple[int, str]]:
+    """The contexts as the judge of one statement reads them, each with its number from 1.
 
     A shared word counts by its inverse sentence frequency over the contexts, as in retrieval.
 
     Returns:
-        `N_SENTENCES` of them, each cut at `MAX_CHARACTERS`; none if the contexts hold no more than
-        that: to say all of them twice would only speak for the statement.
+        All contexts that are not blank, if they hold at most `N_SENTENCES` sentences, or if the closest
+        ones hold less than `MIN_SHARE` of the statement's words; else those `N_SENTENCES` sentences, each
+        cut at `MAX_CHARACTERS`, in their order and under the numbers of their contexts.
     """
     index = _indexed(tuple(contexts))
-    if len(index.sentences) <= N_SENTENCES:
-        return []
-    closeness = dict.fromkeys(range(len(index.sentences)), 0.0)
-    for word in sorted(_words(statement)):
-        places = index.places.get(word, ())
-        for place in places:
-            closeness[place] += math.log(1 + len(index.sentences) / len(places))
-    for place, n_words in enumerate(index.n_words):
-        closeness[place] /= 1 + LENGTH_PENALTY * n_words
-    ranked = sorted(closeness, key=lambda place: (-closeness[place], place))
-    return [index.sentences[place][:MAX_CHARACTERS] for place in sorted(ranked[:N_SENTENCES])]
+    wanted = _words(statement)
+    chosen = _closest(index, wanted) if len(index.sentences) > N_SENTENCES else []
+    held = sum(any(place in index.places.get(word, ()) for place in chosen) for word in wanted)
+    if not chosen or held < MIN_SHARE * len(wanted):
+        return [(number, text.strip()) for number, text in enumerate(contexts, 1) if text.strip()]
+    read: dict[int, list[str]] = {}
+    for place in chosen:
+        read.setdefault(index.numbers[place], []).append(index.sentences[place][:MAX_CHARACTERS])
+    return [(number, " ".join(sentences)) for number, sentences in read.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The sentences of one sample's contexts: how many words each has, and where each word stands."""
+    """The sentences of one sample's contexts: whose they are, how many words each has, where each word stands."""
 
     sentences: tuple[str, ...]
+    numbers: tuple[int, ...]
     n_words: tuple[int, ...]
     places: Mapping[str, tuple[int, ...]]
+
+
+def _closest(index: _Index, wanted: frozenset[str]) -> list[int]:
+    """Places of the `N_SENTENCES` closest sentences, in order."""
+    closeness = [0.0] * len(index.sentences)
+    for word in sorted(wanted):  # sums of floats depend on their order
+        places = index.places.get(word, ())
+        for place in places:
+            closeness[place] += math.log(1 + len(index.sentences) / len(places))
+    scores = [score / (1 + LENGTH_PENALTY * n) for score, n in zip(closeness, index.n_words, strict=True)]
+    ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+    return sorted(ranked[:N_SENTENCES])
 
 
 @lru_cache(maxsize=256)
 def _indexed(contexts: tuple[str, ...]) -> _Index:
     """All statements of a sample ask for the same index, and the samples in flight are few."""
-    sentences = tuple(one for text in contexts for one in split_at_ends(text))
-    words = [_words(one) for one in sentences]
+    found = [(number, one) for number, text in enumerate(contexts, 1) for one in split_at_ends(text)]
+    words = [_words(sentence) for _, sentence in found]
     places: dict[str, list[int]] = {}
-    for place, found in enumerate(words):
-        for word in found:
+    for place, held in enumerate(words):
+        for word in held:
             places.setdefault(word, []).append(place)
-    return _Index(sentences, tuple(map(len, words)), {word: tuple(at) for word, at in places.items()})
+    return _Index(
+        sentences=tuple(sentence for _, sentence in found),
+        numbers=tuple(number for number, _ in found),
+        n_words=tuple(map(len, words)),
+        places={word: tuple(at) for word, at in places.items()},
+    )
 
 
 def split_at_ends(text: str) -> list[str]:

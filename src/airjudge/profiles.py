@@ -13,7 +13,7 @@ import psutil
 from pydantic import Field, JsonValue, PositiveInt, StringConstraints, ValidationError, model_validator
 
 from airjudge.errors import ProfileError
-from airjudge.schema import Record
+from airjudge.schema import Pointwise, Record
 
 GIB = 2**30
 GPU_SHARE = 0.9
@@ -105,7 +105,8 @@ class Profile(Record):
     """A judge's settings: identity, weights, memory, and how vLLM serves it.
 
     `context_length` is the model's own, in tokens; `served_context` what we serve it with.
-    `run_here` says whether the authors ran it, or checked its arithmetic and arguments only.
+    `run_here` says whether the authors ran it, or checked its arithmetic and arguments only. `pointwise` is
+    what it is asked about a statement: one phrasing, unless more was measured to pay for this judge.
     """
 
     id: FileName
@@ -120,6 +121,7 @@ class Profile(Record):
     chat_template_kwargs: Mapping[str, JsonValue] = {}
     vllm_args: tuple[str, ...] = ()
     memory: Memory
+    pointwise: Pointwise = Pointwise()
     run_here: bool
     notes: str = ""
 

@@ -1,8 +1,8 @@
 """What a judge is asked, word for word.
 
-Order matters: instruction and numbered contexts come first and are the same for all statements of a
-sample, so the server computes them once; what concerns the one statement comes last. The reference as
-a whole is never in a pointwise prompt: with it a small judge supports everything.
+Order matters: what several questions share comes first, so the server computes it once: instruction,
+numbered contexts, then what concerns the one statement, then the phrasing. The reference as a whole is
+never in a pointwise prompt: with it a small judge supports everything.
 
 Texts of a sample are data. They stand between numbers and headings of ours, and whatever a chat
 template could take for one of its own tokens is broken up first.
@@ -16,11 +16,13 @@ from pydantic import JsonValue
 
 from airjudge import evidence
 from airjudge.decoding import CANARY, CLASSIFICATIONS, REASON, VERDICT
-from airjudge.schema import Message, Question, Sample, Statement
+from airjudge.schema import Message, Pointwise, Question, Sample, Statement
 
 VERDICT_TOP_LOGPROBS = 20
 """Alternatives asked for beside a verdict's token: room for each tokenisation of both labels."""
 FRAGMENT_COLUMNS = 16
+NO_CONTEXT = "N/A"
+"""Stands in the place of the contexts where a judge is asked what it would say without any."""
 REASON_TOKENS = 96
 RAGAS_TOKENS = 1024
 """The seed's own limit for its one reply."""
@@ -29,7 +31,14 @@ _SYSTEM = (
     "You check whether statements are supported by contexts. Rely on the contexts alone, not on what you know. "
     "A statement is supported only if the contexts say all of it."
 )
-_ASK = "Is the statement entailed by the contexts? Answer 1 if it is entailed, 0 if it is neutral or contradicted."
+_PHRASINGS = (
+    (
+        "Statement: ",
+        "Is the statement entailed by the contexts? Answer 1 if it is entailed, 0 if it is neutral or contradicted.",
+    ),
+    ("Do the contexts say that the following is true? ", "Answer 1 if they say so, 0 if they do not."),
+)
+"""What stands before and behind the statement in each question about it; a judge is asked the first ones."""
 _WHY = {
     True: "In one sentence, in the language of the statement: what in the contexts supports it?",
     False: "In one sentence, in the language of the statement: what in it do the contexts not support?",
@@ -37,9 +46,28 @@ _WHY = {
 _CANARY = "Reply with the single word: hello"
 
 
-def pointwise(sample: Sample, statement: Statement) -> Question:
+def pointwise(sample: Sample, statement: Statement, *, phrasing: int = 0) -> Question:
     """Ask for the verdict on one statement; the reply is one token."""
-    messages = (Message("system", _SYSTEM), Message("user", _pointwise_text(sample, statement)))
+    contexts = evidence.read_for(sample.retrieved_contexts, statement.text)
+    question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
+    before, behind = _PHRASINGS[phrasing]
+    return _verdict_on(f"{_numbered(contexts)}\n\n{question}{before}{as_data(statement.text)}\n\n{behind}")
+
+
+def prior(statement: Statement) -> Question:
+    """Ask for the verdict on a statement without any context: what the judge would say anyway."""
+    before, behind = _PHRASINGS[0]
+    return _verdict_on(f"{_numbered([(1, NO_CONTEXT)])}\n\n{before}{as_data(statement.text)}\n\n{behind}")
+
+
+def asked(sample: Sample, statement: Statement, how: Pointwise) -> tuple[Question, ...]:
+    """All questions about one statement: its phrasings, then, if a prior is taken off, the one without contexts."""
+    phrasings = tuple(pointwise(sample, statement, phrasing=n) for n in range(how.phrasings))
+    return phrasings if how.prior is None else (*phrasings, prior(statement))
+
+
+def _verdict_on(text: str) -> Question:
+    messages = (Message("system", _SYSTEM), Message("user", text))
     return Question(messages, VERDICT, max_tokens=1, top_logprobs=VERDICT_TOP_LOGPROBS)
 
 
@@ -58,20 +86,6 @@ def canary() -> Question:
     return Question((Message("system", _SYSTEM), Message("user", _CANARY)), CANARY, max_tokens=16)
 
 
-def _pointwise_text(sample: Sample, statement: Statement) -> str:
-    question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
-    return (
-        f"{_numbered(sample.retrieved_contexts)}\n\n{_closest(sample.retrieved_contexts, statement.text)}"
-        f"{question}Statement: {as_data(statement.text)}\n\n{_ASK}"
-    )
-
-
-def _closest(contexts: Sequence[str], statement: str) -> str:
-    """The sentences closest to a statement, shown again; nothing where there is no choice among them."""
-    found = "".join(f"- {as_data(one)}\n" for one in evidence.closest_sentences(contexts, statement))
-    return f"Sentences of the contexts that are closest to the statement:\n{found}\n" if found else ""
-
-
 def _is_fragment(statement: str) -> bool:
     """Whether a statement is too short to be a sentence: "Mount Everest." says nothing without its question.
 
@@ -84,10 +98,9 @@ def _is_fragment(statement: str) -> bool:
     return sum(2 if east_asian_width(one) in "WF" else 1 for one in text) <= FRAGMENT_COLUMNS
 
 
-def _numbered(contexts: Sequence[str]) -> str:
-    """The contexts that are not blank, numbered by their place in the sample from 1."""
-    kept = [f"[{n}] {as_data(text)}" for n, text in enumerate(contexts, 1) if text.strip()]
-    return "Contexts:\n" + "\n".join(kept)
+def _numbered(contexts: Sequence[tuple[int, str]]) -> str:
+    """Contexts under their numbers."""
+    return "Contexts:\n" + "\n".join(f"[{number}] {as_data(text)}" for number, text in contexts)
 
 
 def as_data(text: str) -> str:
@@ -121,10 +134,8 @@ def ragas(sample: Sample) -> Question:
     """Ask for all statements of the reference in one reply, as the seed does."""
     # Escapes are not among what the schema lets the model write, so the example must show none.
     example = json.dumps(_RAGAS_EXAMPLE, ensure_ascii=False)
-    text = (
-        f"{_numbered(sample.retrieved_contexts)}\n\nQuestion: {as_data(sample.user_input)}\n\n"
-        f"Reference: {as_data(sample.reference)}"
-    )
+    contexts = [one for one in enumerate(sample.retrieved_contexts, 1) if one[1].strip()]
+    text = f"{_numbered(contexts)}\n\nQuestion: {as_data(sample.user_input)}\n\nReference: {as_data(sample.reference)}"
     messages = (Message("system", f"{_RAGAS_SYSTEM}\n{example}"), Message("user", text))
     return Question(messages, CLASSIFICATIONS, max_tokens=RAGAS_TOKENS, top_logprobs=VERDICT_TOP_LOGPROBS)
 
@@ -147,7 +158,12 @@ def wording(method: str) -> JsonValue:
     """
     asked = [
         *warm_up(method),
-        pointwise(_PROBE, _PROBE_FRAGMENT),
+        *(
+            pointwise(_PROBE, one, phrasing=n)
+            for n in range(len(_PHRASINGS))
+            for one in (_PROBE_SENTENCE, _PROBE_FRAGMENT)
+        ),
+        prior(_PROBE_SENTENCE),
         *(reason(_PROBE, _PROBE_SENTENCE, attributed=one) for one in (True, False)),
     ]
     words: list[JsonValue] = [

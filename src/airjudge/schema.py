@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 Status = Literal["scored", "undefined", "failed"]
 StatementMaker = Literal["given", "sentences"]
@@ -38,6 +38,27 @@ class Sample(Record):
     statements: tuple[Statement, ...] | None = None
     group: str | None = None
     metadata: Mapping[str, JsonValue] = {}
+
+
+class Prior(Record):
+    """How a judge's verdicts are freed of what it would say without contexts.
+
+    `weight` is the share of that which is taken off, in (0, 1]; `log_odds` is what it comes to on average
+    (natural log of p(1)/p(0)), which stays: only what is peculiar to a statement goes.
+    """
+
+    weight: float = Field(gt=0, le=1)
+    log_odds: float
+
+
+class Pointwise(Record):
+    """What a judge is asked about one statement: the number of phrasings, whose verdicts are averaged, and a prior.
+
+    More than one question buys a small judge accuracy; it is measured for each judge.
+    """
+
+    phrasings: Literal[1, 2] = 1
+    prior: Prior | None = None
 
 
 class Verdict(Record):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from airjudge.schema import Verdict
+from airjudge.schema import Prior, Verdict
 
 CLIP: Final = 1e-6
 """Probabilities are kept this far from 0 and 1 before their logits are averaged."""
@@ -90,8 +90,31 @@ def mean_probability(probabilities: Sequence[float]) -> float:
     if not probabilities or not all(0 <= p <= 1 for p in probabilities):
         msg = f"a mean needs at least one probability, each in [0, 1]: got {list(probabilities)}"
         raise ValueError(msg)
-    clipped = [min(max(p, CLIP), 1 - CLIP) for p in probabilities]
-    return _sigmoid(math.fsum(math.log(p / (1 - p)) for p in clipped) / len(clipped))
+    return _sigmoid(math.fsum(map(_logit, probabilities)) / len(probabilities))
+
+
+def without_prior(probability: float, prior_probability: float, prior: Prior) -> float:
+    """Take off a probability what the judge would say about the statement without contexts.
+
+    In logit space: logit(p) - weight * (logit(p without contexts) - log_odds). With weight 1 and
+    log_odds 0 it is the log-odds ratio of the two, so that what a judge believes on its own cancels.
+
+    Args:
+        probability: That of the statement being attributed, with the contexts, in [0, 1].
+        prior_probability: The same without them.
+        prior: How much is taken off, and the mean that stays.
+
+    Source:
+        The content-free input of Zhao et al. (2021), "Calibrate Before Use", arXiv:2102.09690,
+        here with the statement in it and the contexts gone.
+    """
+    return _sigmoid(_logit(probability) - prior.weight * (_logit(prior_probability) - prior.log_odds))
+
+
+def _logit(probability: float) -> float:
+    """Log-odds, of a probability clipped to [CLIP, 1 - CLIP]."""
+    clipped = min(max(probability, CLIP), 1 - CLIP)
+    return math.log(clipped / (1 - clipped))
 
 
 def _log_sum(logprobs: Iterable[float]) -> float:

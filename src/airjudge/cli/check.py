@@ -62,7 +62,8 @@ def check(
         profile = _profile(judge)
         encoder, note = _encoder(profile)
         limit = None if note else profile.served_context
-        terms = Terms(encoder, statements.value, limit=limit, max_listed=None if as_json else SHOWN)
+        shown = None if as_json else SHOWN
+        terms = Terms(encoder, statements.value, limit=limit, pointwise=profile.pointwise, max_listed=shown)
         report = check_data(source, terms, on_progress=told)
         found = _as_object(source, report, profile, terms=terms, rate=speed) | ({"note": note} if note else {})
     if as_json:

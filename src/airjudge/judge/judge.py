@@ -20,6 +20,7 @@ from airjudge.judge.pool import Member, Pool
 from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
+    Pointwise,
     ReasonsPolicy,
     Record,
     Sample,
@@ -47,7 +48,9 @@ class JudgeSettings(Record):
     `method` is pointwise or ragas; `concurrency` counts requests in flight, over all servers, and `auto`
     finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix cache of
     this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
-    for: None means not at all before the first question, and `WAIT_S` once the run has begun.
+    for: None means not at all before the first question, and `WAIT_S` once the run has begun. `pointwise` is
+    what is asked about a statement: None means what the judge's profile says, and one phrasing without a
+    prior behind a bare base URL.
     """
 
     method: Literal["pointwise", "ragas"] = "pointwise"
@@ -55,6 +58,7 @@ class JudgeSettings(Record):
     timeout_s: float = Field(default=300.0, gt=0)
     wait_for_server_s: float | None = Field(default=None, ge=0)
     cache_salt: str | None = None
+    pointwise: Pointwise | None = None
 
 
 NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
@@ -181,15 +185,16 @@ class Judge:
 
         It is not waited for by default: it would come back with another address and another key.
         """
-        settings = settings or JudgeSettings()
-        if settings.wait_for_server_s is None:
-            settings = settings.model_copy(update={"wait_for_server_s": 0.0})
+        settings, profile = settings or JudgeSettings(), load_profile(server.profile)
+        defaults = {"wait_for_server_s": 0.0, "pointwise": profile.pointwise}
+        unset = {name: value for name, value in defaults.items() if getattr(settings, name) is None}
+        settings = settings.model_copy(update=unset)
         connection = Connection(
             server.base_url,
             api_key=server.api_key,
             timeout_s=settings.timeout_s,
             cache_salt=settings.cache_salt,
-            chat_template_kwargs=load_profile(server.profile).chat_template_kwargs,
+            chat_template_kwargs=profile.chat_template_kwargs,
         )
         return cls([connection], model=server.model, settings=settings, name=server.profile, weights=server.digest)
 
@@ -217,7 +222,7 @@ class Judge:
             self._pool = self._new_pool(self._facts)
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
-        return Asker(self._pool, watch)
+        return Asker(self._pool, watch, pointwise=self.settings.pointwise or Pointwise())
 
     async def _proved_alike(self) -> ServerFacts:
         """Prove every server; those that are away are waited for only where that was asked for."""
@@ -294,7 +299,7 @@ class Judge:
         Raises:
             ValueError: If the judge was never entered: its server is not known yet.
         """
-        facts = self._known_facts()
+        facts, how = self._known_facts(), self.settings.pointwise or Pointwise()
         provenance = Provenance(
             judge=self._name or facts.model,
             weights=self.weights,
@@ -307,7 +312,12 @@ class Judge:
             self.settings.method,
             prompt=prompts.wording(self.settings.method),
             statements=statements,
-            decoding={"temperature": 0, "threshold": scoring.THRESHOLD},
+            decoding={
+                "temperature": 0,
+                "threshold": scoring.THRESHOLD,
+                **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
+                **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
+            },
         )
 
     @property

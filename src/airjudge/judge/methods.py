@@ -8,7 +8,7 @@ from airjudge import decoding, prompts, scoring
 from airjudge.alignment import align
 from airjudge.errors import EvaluationError, ReplyRefused
 from airjudge.judge.asking import Asker
-from airjudge.schema import Sample, Statement, Verdict
+from airjudge.schema import Question, Sample, Statement, Verdict
 
 Outcome = Verdict | EvaluationError
 """What became of one statement."""
@@ -32,7 +32,7 @@ class Method(Protocol):
 async def pointwise(
     asker: Asker, sample: Sample, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
 ) -> list[Outcome]:
-    """One constrained question a statement: the first goes alone, the others follow on its cached prefix."""
+    """One constrained token a question: the first statement goes alone, the others follow on its cached prefix."""
     outcomes: dict[int, Outcome] = dict(known)
 
     async def rule(number: int) -> None:
@@ -60,14 +60,28 @@ async def _all_of(questions: Iterable[Coroutine[None, None, None]]) -> None:
 
 
 async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
-    """Rule on one statement; its failure is its own."""
+    """Rule on one statement by all questions about it, one after the other on its prefix; its failure is its own."""
     try:
-        completion = await asker.ask(prompts.pointwise(sample, statement))
-        label = decoding.read_label(completion)
+        replies = [await _reply(asker, question) for question in prompts.asked(sample, statement, asker.pointwise)]
     except EvaluationError as error:
         return error
-    probability = scoring.verdict_probability(completion.tokens[0].alternatives if completion.tokens else ())
+    label = replies[0][0]
+    probabilities = [probability for _, probability in replies if probability is not None]
+    if len(probabilities) < len(replies):
+        return _verdict(statement, label=label, probability=None)
+    prior = asker.pointwise.prior
+    if prior is None:
+        return _verdict(statement, label=label, probability=scoring.mean_probability(probabilities))
+    *phrasings, alone = probabilities
+    probability = scoring.without_prior(scoring.mean_probability(phrasings), alone, prior)
     return _verdict(statement, label=label, probability=probability)
+
+
+async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
+    """The label of a one-token reply, and its probability where the server gives logprobs."""
+    completion = await asker.ask(question)
+    alternatives = completion.tokens[0].alternatives if completion.tokens else ()
+    return decoding.read_label(completion), scoring.verdict_probability(alternatives)
 
 
 def _verdict(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
