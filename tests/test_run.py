@@ -106,8 +106,7 @@ def test_a_server_that_stops_enforcing_stops_the_run_and_keeps_what_was_scored(s
     stub.faults.append(Fault(faults_of.say("hello"), when=faults_of.schema_named("canary"), after=1))
     with pytest.raises(EnforcementMissing):
         run(stub, data, tmp_path / "out", concurrency=1)
-    kept = (tmp_path / "out" / "samples.partial.jsonl").read_text().splitlines()
-    assert [json.loads(line)["id"] for line in kept] == ["line-1", "line-2"]
+    assert [one.id for one in read_scored(tmp_path / "out")] == ["line-1", "line-2"]
     assert not (tmp_path / "out" / "samples.jsonl").exists()
 
 
@@ -119,16 +118,15 @@ def test_one_reply_outside_its_automaton_is_that_samples_failure(stub: Stub, tmp
     assert sum(one.schema_name == "canary" for one in stub.requests) == 2
 
 
-def test_a_folder_that_holds_a_run_is_not_overwritten_unless_asked(stub: Stub, tmp_path: Path) -> None:
+def test_files_of_something_else_are_not_overwritten_unless_asked(stub: Stub, tmp_path: Path) -> None:
     data = write_jsonl(tmp_path / "d.jsonl", GOOD | {"reference": "One."})
-    run(stub, data, tmp_path / "out")
-    before = (tmp_path / "out" / "samples.jsonl").read_bytes()
-    n_requests = len(stub.requests)
-    with pytest.raises(InputError, match="holds a run already"):
+    (tmp_path / "out").mkdir()
+    write_jsonl(tmp_path / "out" / "samples.jsonl", "mine")
+    with pytest.raises(InputError, match=r"samples\.jsonl"):
         run(stub, data, tmp_path / "out")
-    assert (tmp_path / "out" / "samples.jsonl").read_bytes() == before
-    assert len(stub.requests) == n_requests
-    run(stub, data, tmp_path / "out", settings=RunSettings(overwrite=True))
+    assert not stub.requests
+    assert (tmp_path / "out" / "samples.jsonl").read_text() == "mine\n"
+    assert run(stub, data, tmp_path / "out", settings=RunSettings(overwrite=True)).summary.n == 1
 
 
 def test_a_limit_takes_the_first_samples(stub: Stub, tmp_path: Path) -> None:
@@ -159,7 +157,7 @@ def test_a_server_that_dies_during_a_run_stops_it_within_its_tries(tmp_path: Pat
 
         with pytest.raises(JudgeUnreachable):
             asyncio.run(scored())
-    assert (tmp_path / "out" / "samples.partial.jsonl").read_text()
+    assert list(read_scored(tmp_path / "out"))
 
 
 def test_the_same_run_twice_gives_the_same_records_and_intervals(stub: Stub, tmp_path: Path) -> None:

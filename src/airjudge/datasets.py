@@ -5,12 +5,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from io import BufferedReader
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from pydantic import JsonValue, ValidationError
 
@@ -51,6 +52,73 @@ def read_samples(path: Path) -> Iterator[Sample | DatasetError]:
     """
     _check_path(path)
     return _read_lines(path)
+
+
+class Entry(NamedTuple):
+    """What stands at a place of the input: a sample, or the record of why there is none.
+
+    `place` counts from 0 over the whole input; `line` from 1 within its file.
+    """
+
+    place: int
+    path: str
+    line: int
+    value: Sample | DatasetError
+
+
+class Source(Protocol):
+    """An input that can be read more than once."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, or how many files there are."""
+        ...
+
+    @property
+    def mapping(self) -> Mapping[str, str]:
+        """The column that each field of ours is read from."""
+        ...
+
+    def digest(self) -> str:
+        """SHA-256 over all bytes, in hex."""
+        ...
+
+    def entries(self, skip: Callable[[int], bool]) -> Iterator[Entry]:
+        """Entries in order; those at places to skip are counted, not parsed and not given."""
+        ...
+
+
+@dataclass(frozen=True)
+class _JsonLines:
+    """One file of JSON lines."""
+
+    path: Path
+    name: str
+    mapping: Mapping[str, str]
+
+    def digest(self) -> str:
+        return file_digest(self.path)
+
+    def entries(self, skip: Callable[[int], bool]) -> Iterator[Entry]:
+        place = -1
+        for place, (number, offset, line) in enumerate(_lines_with_text(self.path)):
+            if not skip(place):
+                value = _read_line(self.path, number, line, offset=offset)
+                yield Entry(place, str(self.path), number, value)
+        if place < 0:
+            msg = f"{self.path} holds blank lines only"
+            raise InputError(msg, _WRITER)
+
+
+def open_source(paths: Sequence[str], *, mapping: Mapping[str, str] | None = None) -> Source:
+    """The input in a file of JSON lines.
+
+    Raises:
+        InputError: At once, if it cannot be read.
+    """
+    (path,) = map(Path, paths)
+    _check_path(path)
+    return _JsonLines(path, path.name, mapping or {})
 
 
 def file_digest(path: Path) -> str:

@@ -12,6 +12,10 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── RequestTimeout           no reply within the time limit
 │   └── RequestFailed            the server kept failing, or closed the connection
 ├── InputError                   a path or an option cannot be used at all
+│   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
+│   └── RunLocked                another process writes into the folder
+├── RunInterrupted               somebody asked the run to stop; the same command goes on with it
+├── StorageFailed                what must be kept cannot be written or read back
 ├── JudgeError                   no sample can be judged: the run stops
 │   ├── JudgeUnreachable         nobody answers at the address
 │   ├── JudgeRemote              the address is neither loopback nor private
@@ -186,6 +190,33 @@ class InputError(_Told):
     """A path or an option cannot be used at all."""
 
     kind = "input"
+
+
+class RunDiffers(InputError):
+    """A folder holds a run that was made under another signature, other settings or other data."""
+
+    kind = "run_differs"
+
+
+class RunLocked(InputError):
+    """Another process writes into the folder."""
+
+    kind = "run_locked"
+    hint = "Wait for it, end it, or choose another folder with --out."
+
+
+class RunInterrupted(_Told):
+    """Somebody asked the run to stop; what was done is kept."""
+
+    kind = "interrupted"
+    hint = "The same command goes on where it stopped."
+
+
+class StorageFailed(_Told):
+    """What must be kept cannot be written or read back: the disk is full, or the folder went away."""
+
+    kind = "storage"
+    hint = "What was committed before is safe: make room on the disk, then give the same command again."
 
 
 class JudgeError(_Told):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from airjudge import scoring
 from airjudge.errors import EmptyContexts, EvaluationError
-from airjudge.judge import Judge, Outcome
+from airjudge.judge import NOTHING_KNOWN, Judge, Numbered, OnVerdicts, Outcome, unheard
 from airjudge.schema import (
     ReasonsPolicy,
     Record,
@@ -108,16 +108,24 @@ class ContextRecall:
         async with self.judge:
             return await asyncio.gather(*(one(sample) for sample in samples))
 
-    async def score_sample(self, sample: Sample, *, zero_if_empty: bool = True) -> ScoredSample:
+    async def score_sample(
+        self,
+        sample: Sample,
+        *,
+        zero_if_empty: bool = True,
+        known: Numbered = NOTHING_KNOWN,
+        on_verdicts: OnVerdicts = unheard,
+    ) -> ScoredSample:
         """Score one sample of a data set; whatever concerns only this sample becomes its record.
 
         The judge must be open. A sample of which a statement failed is `failed` with the kind of the
         first failure and keeps its other verdicts. Without any context that is not blank every
-        statement is missed, and the judge is not asked.
+        statement is missed, and the judge is not asked. `known` and `on_verdicts` are those of `Judge.rule`.
         """
         if not any(text.strip() for text in sample.retrieved_contexts):
             return self._without_contexts(sample, zero_if_empty=zero_if_empty)
-        statements, outcomes = await self._ruled(sample)
+        statements = split_statements(sample, self.statements)
+        outcomes = await self.judge.rule(sample, statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts)
         return record(sample, statements, outcomes)
 
     async def _ruled(self, sample: Sample) -> tuple[tuple[Statement, ...], list[Outcome]]:

@@ -10,9 +10,11 @@ import typer
 
 from airjudge.cli import models
 from airjudge.cli.demo import demo
+from airjudge.cli.export import export
 from airjudge.cli.score import score
 from airjudge.cli.serve import serve
-from airjudge.errors import AirjudgeError, EvaluationError, InputError, ProfileError
+from airjudge.cli.verify import verify
+from airjudge.errors import AirjudgeError, EvaluationError, InputError, ProfileError, RunInterrupted
 from airjudge.version import __version__
 
 app = typer.Typer(
@@ -27,6 +29,8 @@ app.command()(demo)
 app.add_typer(models.app, name="models")
 app.command()(serve)
 app.command()(score)
+app.command()(export)
+app.command()(verify)
 
 
 def _print_version(value: bool) -> None:
@@ -58,4 +62,6 @@ def _tell(error: AirjudgeError) -> int:
     print(f"error: {error}", file=sys.stderr)
     if error.hint:
         print(f"hint: {error.hint}", file=sys.stderr)
+    if isinstance(error, RunInterrupted):
+        return 130
     return 2 if isinstance(error, InputError | ProfileError | EvaluationError) else 3

@@ -36,9 +36,14 @@ class _FailOn(StrEnum):
     low = "low"
 
 
+class _BadLines(StrEnum):
+    record = "record"
+    stop = "stop"
+
+
 def score(
     data: Annotated[Path, typer.Argument(help="A JSONL file: user_input, reference, retrieved_contexts.")],
-    out: Annotated[Path, typer.Option(help="Folder for samples.jsonl and run.json.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; made, or gone on with.")],
     *,
     judge: Annotated[str | None, typer.Option(help="Judge profile to use; see: airjudge models list.")] = None,
     base_url: Annotated[str | None, typer.Option(help="A vLLM server that runs already.")] = None,
@@ -60,7 +65,13 @@ def score(
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Requests in flight.")] = 16,
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds for one request.")] = 300.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run in --out.")] = False,
+    bad_lines: Annotated[
+        _BadLines, typer.Option(help="A line that is no sample becomes a record, or stops the run.")
+    ] = _BadLines.record,
+    keep: Annotated[list[str] | None, typer.Option(help="Input column to carry into the records; repeat it.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run in --out; without it, go on.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again what failed in --out.")] = False,
+    fork: Annotated[Path | None, typer.Option(help="Folder of a run to take valid verdicts over from.")] = None,
     by: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Slice the summary by a column of the data (repeatable).")
     ] = None,
@@ -82,26 +93,35 @@ def score(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Score each sample of a data set by a local judge.
+    """Score each sample of a data set by a local judge; the same command again goes on where it stopped.
 
     Without --base-url: a server that `airjudge serve` runs for the judge, else one started for this run.
     """
     from airjudge.cli.logs import logging_to
     from airjudge.cli.outcome import Wanted, check_wanted, deliver, gates_asked
     from airjudge.cli.progress import display
+    from airjudge.datasets import open_source
     from airjudge.judge import Judge, JudgeSettings
     from airjudge.metrics import ContextRecall
-    from airjudge.run import RunSettings, check_paths, score_dataset
+    from airjudge.run import RunSettings, check_run, score_dataset
 
     _check_options(judge, base_url, model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
     wanted = Wanted(gates, junit=junit, as_json=as_json, quiet=quiet)
     check_wanted(wanted)
-    check_paths(data, out, overwrite=overwrite)
+    source = open_source([str(data)])
     asked = JudgeSettings(method=method.value, concurrency=concurrency, timeout_s=timeout)
     settings = RunSettings(
-        zero_if_empty=empty_contexts is _Empty.zero, overwrite=overwrite, limit=limit, by=tuple(by or ())
+        zero_if_empty=empty_contexts is _Empty.zero,
+        limit=limit,
+        keep=tuple(keep or ()),
+        by=tuple(by or ()),
+        bad_lines=bad_lines.value,
+        overwrite=overwrite,
+        retry_failed=retry_failed,
+        fork=fork,
     )
+    check_run(source, out, settings)
     with logging_to(log, with_data=log_data):
         with display(quiet=quiet) as shown, ExitStack() as stack:
             if base_url is None:
@@ -110,8 +130,8 @@ def score(
                 key = _key(api_key_env)
                 found = Judge.connect(base_url, model, api_key=key, allow_remote=allow_remote, settings=asked)
             metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
-            shown.stage(f"scoring {data.name}", 0, 0)
-            header = asyncio.run(score_dataset(data, metric, out, settings=settings, on_counts=shown.counts))
+            shown.stage(f"scoring {source.name}", 0, 0)
+            header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_counts=shown.counts))
         code = deliver(header, out, wanted)
     raise typer.Exit(code)
 

@@ -4,8 +4,8 @@ import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from types import TracebackType
-from typing import Literal, Self, TypeGuard
+from types import MappingProxyType, TracebackType
+from typing import Final, Literal, Self, TypeGuard
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from airjudge import prompts, scoring
 from airjudge.backends.vllm import Connection, VllmBackend
 from airjudge.judge.asking import Asker
 from airjudge.judge.enforcement import ServerFacts, prove
-from airjudge.judge.methods import METHODS, Outcome, explained
+from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, explained
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
     ReasonsPolicy,
@@ -42,6 +42,14 @@ class JudgeSettings(Record):
     concurrency: int = Field(default=16, ge=1, le=4096)
     timeout_s: float = Field(default=300.0, gt=0)
     cache_salt: str | None = None
+
+
+NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
+"""No statement has a verdict yet."""
+
+
+def unheard(_: Numbered) -> None:
+    """Let verdicts arrive unheard: they are in the outcomes too."""
 
 
 class Judge:
@@ -199,7 +207,13 @@ class Judge:
             await self._backend.__aexit__(kind, error, trace)
 
     async def rule(
-        self, sample: Sample, statements: Sequence[Statement], *, reasons: ReasonsPolicy = "none"
+        self,
+        sample: Sample,
+        statements: Sequence[Statement],
+        *,
+        reasons: ReasonsPolicy = "none",
+        known: Numbered = NOTHING_KNOWN,
+        on_verdicts: OnVerdicts = unheard,
     ) -> list[Outcome]:
         """Rule on statements of a sample, whose contexts must not all be blank.
 
@@ -207,6 +221,9 @@ class Judge:
             sample: Its contexts and question are shown to the judge.
             statements: What to rule on, with distinct ids.
             reasons: Which verdicts to explain: none, the misses, or all.
+            known: Verdicts of an earlier call, which are not asked again; one whose id and text are not
+                those of the statement with its number is ignored.
+            on_verdicts: Told of verdicts as they arrive, and again of one that got its reason.
 
         Returns:
             One outcome a statement, in order: a verdict, or the error of that statement alone.
@@ -215,13 +232,17 @@ class Judge:
             JudgeError: If the server cannot judge any sample any more.
         """
         asker = self._open_asker()
-        outcomes = await METHODS[self.settings.method](asker, sample, statements)
+        outcomes = await METHODS[self.settings.method](
+            asker, sample, statements, known=fitting(known, statements), on_verdicts=on_verdicts
+        )
         if reasons == "none":
             return outcomes
-        return [
-            await explained(asker, sample, outcome) if _wants_reason(outcome, reasons) else outcome
-            for outcome in outcomes
-        ]
+        for number, outcome in enumerate(outcomes):
+            if _wants_reason(outcome, reasons):
+                outcomes[number] = told = await explained(asker, sample, outcome)
+                if told is not outcome:
+                    on_verdicts({number: told})
+        return outcomes
 
     def signature(self, statements: StatementMaker) -> Signature:
         """What makes this judge's scores comparable; known once the judge was entered.
@@ -261,6 +282,15 @@ class Judge:
             msg = "the judge is not open: use 'async with judge'"
             raise ValueError(msg)
         return self._asker
+
+
+def fitting(known: Numbered, statements: Sequence[Statement]) -> Numbered:
+    """The verdicts that are on these statements: by number, id and text."""
+    return {
+        number: known[number]
+        for number, one in enumerate(statements)
+        if number in known and (known[number].id, known[number].text) == (one.id, one.text)
+    }
 
 
 def _wants_reason(outcome: Outcome, reasons: ReasonsPolicy) -> TypeGuard[Verdict]:

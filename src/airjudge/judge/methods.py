@@ -1,7 +1,7 @@
 """How a judge is asked: a small registry of methods, each from a sample and its statements to outcomes."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from airjudge import decoding, prompts, scoring
@@ -13,19 +13,50 @@ from airjudge.schema import Sample, Statement, Verdict
 Outcome = Verdict | EvaluationError
 """What became of one statement."""
 
+Numbered = Mapping[int, Verdict]
+"""Verdicts by the 0-based number of their statement in the sample."""
+
+OnVerdicts = Callable[[Numbered], None]
+"""Takes verdicts as they arrive; those of one reply come together."""
+
 
 class Method(Protocol):
     """Rules on all statements of a sample."""
 
-    async def __call__(self, asker: Asker, sample: Sample, statements: Sequence[Statement]) -> list[Outcome]:
-        """Give one outcome a statement, in the order of the statements."""
+    async def __call__(
+        self, asker: Asker, sample: Sample, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
+    ) -> list[Outcome]:
+        """Give one outcome a statement, in order; known ones are not asked, new ones are told as they arrive."""
 
 
-async def pointwise(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> list[Outcome]:
+async def pointwise(
+    asker: Asker, sample: Sample, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
+) -> list[Outcome]:
     """One constrained question a statement: the first goes alone, the others follow on its cached prefix."""
-    lead = [await _ruled(asker, sample, one) for one in statements[:1]]
-    followers = await asyncio.gather(*(_ruled(asker, sample, one) for one in statements[1:]))
-    return lead + followers
+    outcomes: dict[int, Outcome] = dict(known)
+
+    async def rule(number: int) -> None:
+        outcome = await _ruled(asker, sample, statements[number])
+        outcomes[number] = outcome
+        if isinstance(outcome, Verdict):
+            on_verdicts({number: outcome})
+
+    missing = [number for number in range(len(statements)) if number not in known]
+    for number in missing[:1]:
+        await rule(number)
+    await _all_of(rule(number) for number in missing[1:])
+    return [outcomes[number] for number in range(len(statements))]
+
+
+async def _all_of(questions: Iterable[Coroutine[None, None, None]]) -> None:
+    """Wait for all; when one raises, none of the others is left behind in flight."""
+    tasks = [asyncio.ensure_future(question) for question in questions]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
@@ -45,28 +76,37 @@ def _verdict(statement: Statement, *, label: bool, probability: float | None) ->
     return Verdict(id=statement.id, text=statement.text, attributed=attributed, probability=probability)
 
 
-async def ragas(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> list[Outcome]:
+async def ragas(
+    asker: Asker, sample: Sample, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
+) -> list[Outcome]:
     """The seed's single call for all statements; those that its reply leaves out are asked pointwise.
 
     The judge echoes, splits and drops statements as it likes, so its items are aligned to ours. A
-    statement in several items is attributed if all of them are.
+    statement in several items is attributed if all of them are. Known verdicts show that the single call
+    was made before: only the completion is left.
     """
+    if not known:
+        try:
+            known = await _single_call(asker, sample, statements)
+        except EvaluationError as error:
+            return [error for _ in statements]
+        if known:
+            on_verdicts(known)
+    return await pointwise(asker, sample, statements, known=known, on_verdicts=on_verdicts)
+
+
+async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> dict[int, Verdict]:
+    """Verdicts on the statements that the reply has items for; on none if it is outside its automaton."""
     try:
         items = decoding.read_classifications(await asker.ask(prompts.ragas(sample)))
     except ReplyRefused:
         items = []
-    except EvaluationError as error:
-        return [error for _ in statements]
     found = align(statements, [item.statement for item, _ in items])
-    outcomes: dict[str, Outcome] = {
-        one.id: _joined(one, [items[index] for index in indices])
-        for one, indices in zip(statements, found, strict=True)
+    return {
+        number: _joined(statements[number], [items[index] for index in indices])
+        for number, indices in enumerate(found)
         if indices
     }
-    missing = [one for one in statements if one.id not in outcomes]
-    completed = await pointwise(asker, sample, missing)
-    outcomes |= {one.id: outcome for one, outcome in zip(missing, completed, strict=True)}
-    return [outcomes[one.id] for one in statements]
 
 
 def _joined(statement: Statement, items: Sequence[tuple[decoding.Classification, float | None]]) -> Verdict:

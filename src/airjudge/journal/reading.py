@@ -1,0 +1,205 @@
+"""Read a journal: beside its writer, or long after."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from pydantic import JsonValue
+
+from airjudge.errors import InputError, StorageFailed
+from airjudge.journal.store import JOURNAL, VERSION, storable, storage
+from airjudge.schema import SampleError, ScoredSample, Usage, Verdict
+
+_VERDICT = "number, id, text, attributed, probability, reason"
+
+
+class StartRow(NamedTuple):
+    """One start of a run, as the journal holds it; `ended` is None while it goes on, or if it was killed last."""
+
+    runner: str
+    started: str
+    seconds: float
+    usage: Usage
+    ended: str | None
+
+
+class Totals(NamedTuple):
+    """What the finished samples of a journal add up to."""
+
+    n_samples: int
+    n_statements: int
+    failures: dict[str, int]
+
+
+class Reader:
+    """The journal of a folder, open for reading; a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open it.
+
+        Raises:
+            InputError: If the folder holds no journal of this version of airjudge.
+            StorageFailed: If it cannot be read.
+        """
+        self.path = folder / JOURNAL
+        if not self.path.is_file():
+            msg = f"{folder} holds no run: there is no {JOURNAL} in it"
+            raise InputError(msg, "Name the folder that --out named.")
+        with storage(self.path):
+            self._database = _connected(self.path)
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version not in {0, VERSION}:
+            msg = f"{self.path} was made by another version of airjudge (format {version}, not {VERSION})"
+            raise InputError(msg, "Use the version that made it.")
+        self.is_empty = version == 0
+
+    def __enter__(self) -> Self:
+        """Give the open journal."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self._database.close()
+
+    def _rows(self, query: str, *values: str | int | bytes) -> Iterator[tuple[object, ...]]:
+        with storage(self.path):
+            yield from self._database.execute(query, values)
+
+    def header(self) -> dict[str, JsonValue]:
+        """All values of the header; none where no start got as far as writing it."""
+        if self.is_empty:
+            return {}
+        return {str(key): json.loads(str(value)) for key, value in self._rows("SELECT key, value FROM header")}
+
+    def starts(self) -> list[StartRow]:
+        """All starts, in order."""
+        rows = self._rows("SELECT runner, started, seconds, usage, ended FROM starts ORDER BY number")
+        return [
+            StartRow(str(runner), str(started), _real(seconds), Usage.model_validate_json(str(usage)), _text(ended))
+            for runner, started, seconds, usage, ended in rows
+        ]
+
+    def places(self) -> Iterator[int]:
+        """Places of the finished samples, ascending."""
+        return (_whole(place) for (place,) in self._rows("SELECT place FROM samples ORDER BY place"))
+
+    def totals(self) -> Totals:
+        """What the finished samples add up to."""
+        ((n_samples,),) = self._rows("SELECT count(*) FROM samples")
+        ((n_statements,),) = self._rows("SELECT count(*) FROM verdicts WHERE place IN (SELECT place FROM samples)")
+        failures = self._rows("SELECT error_kind, count(*) FROM samples WHERE status = 'failed' GROUP BY error_kind")
+        by_kind = {str(kind): _whole(count) for kind, count in failures}
+        return Totals(_whole(n_samples), _whole(n_statements), by_kind)
+
+    def n_taken(self) -> int:
+        """Number of finished samples with verdicts of another run."""
+        ((count,),) = self._rows("SELECT count(*) FROM samples WHERE taken")
+        return _whole(count)
+
+    def has_id_before(self, name: str, place: int) -> bool:
+        """Say whether a finished sample before a place has this id."""
+        query = "SELECT 1 FROM samples WHERE id = ? AND place < ? LIMIT 1"
+        return any(True for _ in self._rows(query, storable(name), place))
+
+    def verdicts(self, place: int) -> dict[int, Verdict]:
+        """Verdicts on the sample at a place, by the number of the statement; failed questions are left out."""
+        query = f"SELECT {_VERDICT} FROM verdicts WHERE place = ? AND attributed IS NOT NULL"  # noqa: S608
+        return {_whole(row[0]): _verdict(row) for row in self._rows(query, place)}
+
+    def verdicts_on(self, content: bytes) -> dict[int, Verdict]:
+        """Verdicts on a finished sample with this content, of the one that has most."""
+        query = "SELECT place FROM samples WHERE content = ? LIMIT 8"
+        found = [self.verdicts(_whole(place)) for (place,) in self._rows(query, content)]
+        return max(found, key=len, default={})
+
+    def scored(self) -> Iterator[tuple[int, ScoredSample]]:
+        """Places and records of the finished samples, in input order, as they stood when the first was read."""
+        query = f"SELECT place, {_VERDICT} FROM verdicts ORDER BY place, number"  # noqa: S608
+        by_place = groupby(self._rows(query), key=itemgetter(0))
+        place, verdicts = next(by_place, (None, iter(())))
+        for row in self._rows("SELECT * FROM samples ORDER BY place"):
+            while place is not None and _whole(place) < _whole(row[0]):  # verdicts of an unfinished sample
+                place, verdicts = next(by_place, (None, iter(())))
+            own = verdicts if place == row[0] else iter(())
+            try:
+                scored = _scored(row, tuple(_verdict(one[1:]) for one in own))
+            except ValueError as error:
+                msg = f"{self.path}: the record at place {row[0]} is not one of ours"
+                raise StorageFailed(msg, "The journal was changed by something else than airjudge.") from error
+            yield _whole(row[0]), scored
+
+    def damage(self) -> list[str]:
+        """What SQLite's own check finds wrong; nothing for a sound journal."""
+        found = [str(line) for (line,) in self._rows("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Connect for reading; in a folder that cannot be written, to what is folded into the file.
+
+    A WAL is read through a file beside it, which SQLite has to make if it is not there.
+    """
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=30)
+    try:
+        database.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError:
+        database.close()
+        if path.with_name(path.name + "-wal").exists():
+            raise
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    return database
+
+
+def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSample:
+    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata = row
+    return ScoredSample.model_validate(
+        {
+            "id": name,
+            "score": score,
+            "status": status,
+            "error": None if kind is None else SampleError(kind=str(kind), message=str(message)),
+            "statements": verdicts,
+            "group": group,
+            "empty_contexts": bool(empty_contexts),
+            "metadata": json.loads(str(metadata)),
+        }
+    )
+
+
+def _verdict(row: tuple[object, ...]) -> Verdict:
+    _, name, text, attributed, probability, reason = row
+    return Verdict(
+        id=str(name),
+        text=str(text),
+        attributed=None if attributed is None else bool(attributed),
+        probability=None if probability is None else _real(probability),
+        reason=_text(reason),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _whole(value: object) -> int:
+    """A whole number that SQLite gave.
+
+    Raises:
+        TypeError: If it is none: the journal's tables are not ours.
+    """
+    if not isinstance(value, int):
+        msg = f"not a whole number: {value!r}"
+        raise TypeError(msg)
+    return value
+
+
+def _real(value: object) -> float:
+    """A number that SQLite gave, as `_whole`."""
+    if not isinstance(value, int | float):
+        msg = f"not a number: {value!r}"
+        raise TypeError(msg)
+    return float(value)

@@ -1,0 +1,235 @@
+"""The journal's tables, and the transactions that change them.
+
+SQLite in WAL mode, synchronous FULL: a transaction is on the disk before its commit returns. One
+process writes (`lock`), from one thread at a time; `reading` reads beside it.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+from pydantic import JsonValue
+
+from airjudge.errors import InputError, StorageFailed
+from airjudge.journal.failpoints import failpoint
+from airjudge.schema import ScoredSample, Verdict
+
+JOURNAL: Final = "journal.sqlite"
+JOURNAL_FILES: Final = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
+VERSION: Final = 1
+
+_TABLES: Final = """
+CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE starts (
+    number INTEGER PRIMARY KEY, runner TEXT NOT NULL, started TEXT NOT NULL,
+    seconds REAL NOT NULL, usage TEXT NOT NULL, ended TEXT
+);
+CREATE TABLE samples (
+    place INTEGER PRIMARY KEY, id TEXT NOT NULL, content BLOB, taken INTEGER NOT NULL, status TEXT NOT NULL,
+    score REAL, error_kind TEXT, error_message TEXT, cluster TEXT, empty_contexts INTEGER NOT NULL,
+    metadata TEXT NOT NULL
+);
+CREATE INDEX samples_by_id ON samples (id);
+CREATE INDEX samples_by_content ON samples (content);
+CREATE TABLE verdicts (
+    place INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,
+    attributed INTEGER, probability REAL, reason TEXT, PRIMARY KEY (place, number)
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A finished sample on its way to the journal.
+
+    `content` is a digest of what a judge is shown of it, None if it never became a sample; `taken` says
+    that verdicts of another run stand in it.
+    """
+
+    place: int
+    scored: ScoredSample
+    content: bytes | None = None
+    taken: bool = False
+
+
+@dataclass(slots=True)
+class Group:
+    """What one transaction brings: verdicts by place and number, finished samples, the cost so far."""
+
+    verdicts: dict[tuple[int, int], Verdict] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """Count what is to be written."""
+        return len(self.verdicts) + len(self.rows)
+
+
+class Store:
+    """The journal of a folder, open for writing; a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the journal, and make its tables where there are none.
+
+        Raises:
+            StorageFailed: If it cannot be opened or is damaged.
+            InputError: If another version of airjudge made it.
+        """
+        self.path = folder / JOURNAL
+        with storage(self.path):
+            self._database = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._make_tables()
+            self._inode = self.path.stat().st_ino
+
+    def __enter__(self) -> Self:
+        """Give the open journal."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it; the last connection folds the WAL into the file."""
+        try:
+            self._database.close()
+        except sqlite3.Error:
+            return  # what was committed stands in the WAL, where the next start finds it
+
+    def _make_tables(self) -> None:
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            with self.transaction():
+                for statement in _TABLES.split(";"):
+                    self._database.execute(statement)
+                self._database.execute(f"PRAGMA user_version = {VERSION}")
+        elif version != VERSION:
+            msg = f"{self.path} was made by another version of airjudge (format {version}, not {VERSION})"
+            raise InputError(msg, "Choose another folder with --out, or use the version that made it.")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All that the block changes, or nothing; on the disk when the block has ended.
+
+        Raises:
+            StorageFailed: If it could not be committed.
+        """
+        with storage(self.path):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+                failpoint("before_commit")
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+        failpoint("after_commit")
+
+    def put_header(self, values: Mapping[str, JsonValue]) -> None:
+        """Write values of the header, in one transaction."""
+        rows = [(key, json.dumps(value)) for key, value in values.items()]
+        with self.transaction() as database:
+            database.executemany("INSERT OR REPLACE INTO header VALUES (?, ?)", rows)
+
+    def begin(self, runner: str, started: str) -> int:
+        """Note a start and give its number; one that never told its end was killed."""
+        with self.transaction() as database:
+            database.execute("UPDATE starts SET ended = 'killed' WHERE ended IS NULL")
+            cursor = database.execute(
+                "INSERT INTO starts (runner, started, seconds, usage) VALUES (?, ?, 0, '{}')", (runner, started)
+            )
+        return int(cursor.lastrowid or 0)
+
+    def end(self, number: int, ended: str, spent: tuple[float, str]) -> None:
+        """Note how a start ended, and what it cost: seconds, and usage as JSON."""
+        with self.transaction() as database:
+            database.execute(
+                "UPDATE starts SET ended = ?, seconds = ?, usage = ? WHERE number = ?", (ended, *spent, number)
+            )
+            self._check_place()
+
+    def forget_failures(self) -> int:
+        """Make the failed samples unfinished again, with the verdicts that they have; give their number."""
+        with self.transaction() as database:
+            failed = "(SELECT place FROM samples WHERE status = 'failed')"
+            database.execute(f"DELETE FROM verdicts WHERE attributed IS NULL AND place IN {failed}")  # noqa: S608
+            n_failed = database.execute("DELETE FROM samples WHERE status = 'failed'").rowcount
+            database.execute("DELETE FROM header WHERE key = 'finished'")
+        return n_failed
+
+    def commit(self, group: Group, *, start: int, spent: tuple[float, str]) -> None:
+        """Write a group, and what its start spent so far: seconds, and usage as JSON.
+
+        Raises:
+            StorageFailed: If it could not be committed; nothing of it is in the journal then.
+        """
+        with self.transaction() as database:
+            database.executemany(
+                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [_verdict_row(place, number, one) for (place, number), one in group.verdicts.items()],
+            )
+            database.executemany(
+                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [_sample_row(row) for row in group.rows],
+            )
+            database.execute("UPDATE starts SET seconds = ?, usage = ? WHERE number = ?", (*spent, start))
+            self._check_place()
+
+    def _check_place(self) -> None:
+        """Refuse to go on writing into a file that its folder no longer holds.
+
+        SQLite would not notice: the file lives on without a name until it is closed.
+        """
+        try:
+            there = self.path.stat().st_ino == self._inode
+        except OSError:
+            there = False
+        if not there:
+            msg = f"{self.path} was removed while the run went on"
+            raise StorageFailed(msg, "Give the same command again; it starts anew.")
+
+
+@contextmanager
+def storage(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the disk refuse into an error of ours.
+
+    Raises:
+        StorageFailed: With the database's own words.
+    """
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        msg = f"{path}: {error}"
+        raise StorageFailed(msg) from error
+    except OSError as error:
+        msg = f"{path}: {error.strerror or error}"
+        raise StorageFailed(msg) from error
+
+
+def _verdict_row(place: int, number: int, verdict: Verdict) -> tuple[str | int | float | None, ...]:
+    text, reason = storable(verdict.text), verdict.reason and storable(verdict.reason)
+    return (place, number, storable(verdict.id), text, verdict.attributed, verdict.probability, reason)
+
+
+def _sample_row(row: Row) -> tuple[str | int | float | bytes | None, ...]:
+    scored, error = row.scored, row.scored.error
+    return (
+        row.place,
+        storable(scored.id),
+        row.content,
+        row.taken,
+        scored.status,
+        scored.score,
+        error.kind if error else None,
+        storable(error.message) if error else None,
+        scored.group and storable(scored.group),
+        scored.empty_contexts,
+        json.dumps(dict(scored.metadata)),
+    )
+
+
+def storable(text: str) -> str:
+    """A text as UTF-8 can hold it: a judge may write half a surrogate pair, which is no character."""
+    return text.encode("utf-8", errors="replace").decode("utf-8")

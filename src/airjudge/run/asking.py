@@ -1,0 +1,144 @@
+"""Ask for what a run's journal does not hold yet: many samples in flight, each verdict committed as it comes."""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from airjudge.datasets import Entry
+from airjudge.errors import DatasetError, DuplicateId, InputError
+from airjudge.journal import Reader, Row, Writer
+from airjudge.judge import Numbered, fitting
+from airjudge.metrics import ContextRecall
+from airjudge.run.interrupts import Interrupts
+from airjudge.run.settings import RunSettings
+from airjudge.schema import Sample, SampleError, ScoredSample
+from airjudge.statements import split_statements
+
+_log: Final = logging.getLogger("airjudge.run")
+_OURS: Final = {"user_input", "reference", "retrieved_contexts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What one start asks: `fork` is the journal of the run that verdicts may be taken over from.
+
+    `on_row` is told of each sample once it is committed.
+    """
+
+    source_name: str
+    metric: ContextRecall
+    settings: RunSettings
+    journal: Reader
+    fork: Reader | None
+    writer: Writer
+    on_row: Callable[[Row], None]
+    _open_ids: set[str] = field(default_factory=set, init=False)
+
+    async def ask_all(self, entries: Iterator[Entry], stop: Interrupts) -> None:
+        """Score entries in their order, with as many open as requests may be in flight.
+
+        More samples than that would let the statements of one wait behind the first ones of others, until
+        its prefix has left the server's cache. When somebody asks to stop, no other entry is begun.
+
+        Raises:
+            InputError: At a line that is no sample, where such a line stops the run; what was in flight
+                is done then.
+        """
+        free = asyncio.Semaphore(self.metric.judge.settings.concurrency)
+        refused: DatasetError | None = None
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for entry in entries:
+                    await free.acquire()
+                    await self.writer.room()
+                    value = self._unless_known(entry)
+                    if isinstance(value, DatasetError) and self.settings.bad_lines == "stop":
+                        refused = value
+                    if stop.draining or refused:
+                        break
+                    tasks.create_task(self._one(entry, value, free))
+        except ExceptionGroup as failures:
+            first = failures.exceptions[0]
+            raise first from first.__cause__
+        if refused is not None:
+            msg = str(refused)
+            raise InputError(msg, f"{refused.hint} With --bad-lines record it is a record, and the others go on.")
+
+    def _unless_known(self, entry: Entry) -> Sample | DatasetError:
+        """The entry's sample, or a DuplicateId if an earlier one has its id.
+
+        An earlier sample is in flight, or has its row in the journal: memory holds no id for long.
+        """
+        value = entry.value
+        if isinstance(value, DatasetError):
+            return value
+        if value.id in self._open_ids or self.journal.has_id_before(value.id, entry.place):
+            return DuplicateId(entry.path, entry.line, f"an earlier sample has the id {value.id[:60]!r}")
+        self._open_ids.add(value.id)
+        return value
+
+    async def _one(self, entry: Entry, value: Sample | DatasetError, free: asyncio.Semaphore) -> None:
+        """Score one entry, let the next one begin, and wait until the journal has it."""
+        try:
+            row = await self._row(entry, value)
+        finally:
+            free.release()
+        await self.writer.put_row(row)
+        if isinstance(value, Sample):
+            self._open_ids.discard(value.id)
+        if row.scored.error is not None:
+            event = {"place": row.place, "kind": row.scored.error.kind}
+            _log.info("sample_failed", extra={"event": event})
+        self.on_row(row)
+
+    async def _row(self, entry: Entry, value: Sample | DatasetError) -> Row:
+        if isinstance(value, DatasetError):
+            return Row(entry.place, self._refused(value))
+        content = content_digest(value)
+        known = self.journal.verdicts(entry.place)
+        taken = {} if known else self._taken_over(value, content)
+        told = {**known, **taken}
+
+        def put(new: Numbered) -> None:
+            told.update(new)
+            self.writer.put_verdicts(entry.place, new)
+
+        put(taken)
+        scored = await self.metric.score_sample(
+            value, zero_if_empty=self.settings.zero_if_empty, known=dict(told), on_verdicts=put
+        )
+        put({number: one for number, one in enumerate(scored.statements) if told.get(number) != one})
+        kept = {name: one for name, one in columns(value).items() if name in self.settings.carried}
+        return Row(entry.place, scored.model_copy(update={"metadata": kept}), content, taken=bool(taken))
+
+    def _taken_over(self, sample: Sample, content: bytes) -> Numbered:
+        """Verdicts of the other run on the same content, those on statements that this run has too."""
+        if self.fork is None or not any(text.strip() for text in sample.retrieved_contexts):
+            return {}
+        return fitting(self.fork.verdicts_on(content), split_statements(sample, self.metric.statements))
+
+    def _refused(self, error: DatasetError) -> ScoredSample:
+        """The record of a line that does not describe a sample."""
+        line = f"line-{error.line}"
+        name = line if Path(error.path).name == self.source_name else f"{error.path}:{line}"
+        return ScoredSample(
+            id=name, score=None, status="failed", error=SampleError(kind=error.kind, message=str(error))
+        )
+
+
+def content_digest(sample: Sample) -> bytes:
+    """Name what a judge is shown of a sample: two samples with one name get the same verdicts on a statement."""
+    shown = (sample.user_input, sample.reference, list(sample.retrieved_contexts))
+    return hashlib.sha256(json.dumps(shown).encode()).digest()[:16]
+
+
+def columns(sample: Sample) -> dict[str, JsonValue]:
+    """Columns of the input by the names that `keep` may give."""
+    return {**sample.model_dump(mode="json", include=_OURS), **sample.metadata}

@@ -1,0 +1,212 @@
+"""Exports of a run: made from its journal, each whole or not there."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, Final, Literal
+
+import numpy as np
+from pydantic import JsonValue
+
+from airjudge.errors import InputError
+from airjudge.journal import Reader, failpoint, file_hash, written_whole
+from airjudge.run.folder import (
+    EXPORTS,
+    SAMPLES,
+    SAMPLES_TABLE,
+    STATEMENTS_TABLE,
+    SUMMARY,
+    opened_folder,
+    sliced_by,
+    state_of,
+    write_state,
+)
+from airjudge.schema import ScoredSample
+from airjudge.summary import summarise
+
+BOOTSTRAP_SEED: Final = 20_261_130
+"""Intervals are the same for the same scores."""
+
+Format = Literal["jsonl", "parquet", "csv"]
+Table = Literal["samples", "statements"]
+Row = Mapping[str, JsonValue]
+Add = Callable[[int, ScoredSample], None]
+"""Takes a sample and its place into a file."""
+
+_BATCH: Final = 8192
+_COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
+    "samples": {
+        "place": "int64", "id": "string", "score": "float64", "status": "string", "error_kind": "string",
+        "error_message": "string", "group": "string", "empty_contexts": "bool", "n_statements": "int32",
+        "n_attributed": "int32", "metadata": "string",
+    },
+    "statements": {
+        "place": "int64", "sample": "string", "number": "int32", "id": "string", "text": "string",
+        "attributed": "bool", "probability": "float64", "reason": "string",
+    },
+}  # fmt: skip
+
+
+def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
+    """Write all exports of a run, read in one pass; give the summary and the hash of each file.
+
+    Raises:
+        StorageFailed: If one cannot be written; those before keep their names.
+    """
+    with ExitStack() as files:
+        adds = [
+            files.enter_context(_opened(out / SAMPLES, "jsonl", "samples")),
+            files.enter_context(_opened(out / SAMPLES_TABLE, "parquet", "samples")),
+            files.enter_context(_opened(out / STATEMENTS_TABLE, "parquet", "statements")),
+        ]
+        samples = _passing(journal.scored(), adds)
+        summary = summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=sliced_by(journal))
+    with written_whole(out / SUMMARY) as file:
+        file.write(summary.model_dump_json(indent=2).encode() + b"\n")
+    hashes: dict[str, JsonValue] = {name: file_hash(out / name) for name in EXPORTS}
+    return {"summary": summary.model_dump(mode="json"), "exports": hashes}
+
+
+def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Path | None = None) -> tuple[Path, int]:
+    """Write one table of a run, finished or not, into `target` or under its name in the folder.
+
+    Returns:
+        The file, and the number of samples in it.
+
+    Raises:
+        InputError: If the folder holds no run.
+        StorageFailed: If the file cannot be written.
+    """
+    path = target or out / f"{table}.{fmt}"
+    with Reader(out) as journal, _opened(path, fmt, table) as add:
+        n_samples = sum(1 for _ in _passing(journal.scored(), [add]))
+    return path, n_samples
+
+
+def remake_exports(out: Path) -> int:
+    """Write all exports of a finished run again, and note their hashes; give the number of samples.
+
+    Raises:
+        InputError: If the folder holds no run, or an unfinished one.
+        RunLocked: If a run writes into it.
+        StorageFailed: If they cannot be written.
+    """
+    with Reader(out) as journal:
+        if "finished" not in journal.header():
+            msg = f"the run in {out} is not finished"
+            raise InputError(msg, "Finish it by the command that began it, or export one table: --format jsonl")
+        with opened_folder(out, overwrite=False) as store:
+            finished = export_all(out, journal)
+            store.put_header({"finished": finished})
+            write_state(out, state_of(journal))
+        return journal.totals().n_samples
+
+
+def exports_stand(out: Path, journal: Reader, *, by: Sequence[str]) -> bool:
+    """Say whether a run is finished, sliced by these columns, and its exports are as they were written."""
+    finished = journal.header().get("finished")
+    hashes = finished.get("exports") if isinstance(finished, dict) else None
+    if not isinstance(hashes, dict) or sliced_by(journal) != list(by):
+        return False
+    return all(file_hash(out / name) == known for name, known in hashes.items())
+
+
+def _passing(scored: Iterable[tuple[int, ScoredSample]], adds: Iterable[Add]) -> Iterator[ScoredSample]:
+    """Samples, each written into all files on its way."""
+    for place, sample in scored:
+        for add in adds:
+            add(place, sample)
+        failpoint("during_export")
+        yield sample
+
+
+@contextmanager
+def _opened(path: Path, fmt: Format, table: Table) -> Iterator[Add]:
+    """A file that takes samples, and appears whole when the block ends."""
+    with written_whole(path) as file, _WRITERS[fmt](file, table) as add:
+        yield add
+
+
+@contextmanager
+def _json_lines(file: IO[bytes], table: Table) -> Iterator[Add]:
+    """Write a line a sample as it stands in the journal, or a line a statement."""
+
+    def add(place: int, sample: ScoredSample) -> None:
+        if table == "samples":
+            file.write(sample.model_dump_json().encode() + b"\n")
+        else:
+            file.writelines(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in _ROWS[table](place, sample))
+
+    yield add
+
+
+@contextmanager
+def _comma_separated(file: IO[bytes], table: Table) -> Iterator[Add]:
+    text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.DictWriter(text, _COLUMNS[table], lineterminator="\n")
+    writer.writeheader()
+
+    def add(place: int, sample: ScoredSample) -> None:
+        writer.writerows(_ROWS[table](place, sample))
+
+    yield add
+    text.detach()
+
+
+@contextmanager
+def _parquet(file: IO[bytes], table: Table) -> Iterator[Add]:
+    """Write a Parquet table in batches, so that memory does not grow with it."""
+    import pyarrow as pa  # noqa: PLC0415 -- heavy, and wanted by exports alone
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    schema = pa.schema(list(_COLUMNS[table].items()))
+    rows: list[Row] = []
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+
+        def flush() -> None:
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            rows.clear()
+
+        def add(place: int, sample: ScoredSample) -> None:
+            rows.extend(_ROWS[table](place, sample))
+            if len(rows) >= _BATCH:
+                flush()
+
+        yield add
+        flush()
+
+
+def _sample_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
+    error = sample.error
+    yield {
+        "place": place,
+        "id": sample.id,
+        "score": sample.score,
+        "status": sample.status,
+        "error_kind": error.kind if error else None,
+        "error_message": error.message if error else None,
+        "group": sample.group,
+        "empty_contexts": sample.empty_contexts,
+        "n_statements": len(sample.statements),
+        "n_attributed": sum(one.attributed is True for one in sample.statements),
+        "metadata": json.dumps(dict(sample.metadata), ensure_ascii=False),
+    }
+
+
+def _statement_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
+    for number, verdict in enumerate(sample.statements):
+        yield {"place": place, "sample": sample.id, "number": number, **verdict.model_dump()}
+
+
+_ROWS: Final[Mapping[Table, Callable[[int, ScoredSample], Iterator[Row]]]] = {
+    "samples": _sample_rows,
+    "statements": _statement_rows,
+}
+_WRITERS: Final[Mapping[Format, Callable[[IO[bytes], Table], AbstractContextManager[Add]]]] = {
+    "jsonl": _json_lines,
+    "parquet": _parquet,
+    "csv": _comma_separated,
+}

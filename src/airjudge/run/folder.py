@@ -1,0 +1,151 @@
+"""A run's folder: its files, the state that `run.json` tells, and its records read back."""
+
+import platform
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from functools import reduce
+from importlib.metadata import version
+from operator import add
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from airjudge.errors import InputError
+from airjudge.journal import JOURNAL_FILES, Reader, Store, locked, made_folder, sync_folder, written_whole
+from airjudge.schema import Record, ScoredSample, Signature, Summary, Usage
+from airjudge.version import __version__
+
+RUN: Final = "run.json"
+SAMPLES: Final = "samples.jsonl"
+SAMPLES_TABLE: Final = "samples.parquet"
+STATEMENTS_TABLE: Final = "statements.parquet"
+SUMMARY: Final = "summary.json"
+EXPORTS: Final = (SAMPLES, SAMPLES_TABLE, STATEMENTS_TABLE, SUMMARY)
+
+Ended = Literal["finished", "interrupted", "failed"]
+
+
+class Start(Record):
+    """One start of a run: when, for how long, at what cost, and how it ended.
+
+    One that is `killed` never told its end; its cost is that of its last commit.
+    """
+
+    runner: str
+    started: datetime
+    seconds: float
+    usage: Usage
+    ended: Ended | Literal["running", "killed"]
+
+
+class RunState(Record):
+    """All that makes and made a run's scores; the content of `run.json`.
+
+    `usage` and `seconds` are summed over all starts; `n_taken_over` counts samples with verdicts of the
+    run that this one was forked from; `exports` are SHA-256 hashes by file name.
+    """
+
+    state: Ended | Literal["running"]
+    data: str
+    data_sha256: str
+    mapping: Mapping[str, str]
+    signature: Signature
+    settings: Mapping[str, JsonValue]
+    versions: Mapping[str, str]
+    usage: Usage
+    started: datetime
+    seconds: float
+    starts: tuple[Start, ...]
+    n_taken_over: int
+    exports: Mapping[str, str] = {}
+    summary: Summary | None = None
+
+
+class RunHeader(RunState):
+    """The state of a finished run."""
+
+    summary: Summary
+
+
+def versions() -> dict[str, str]:
+    """Versions of what reads the data and writes the results."""
+    return {
+        "airjudge": __version__,
+        "python": platform.python_version(),
+        "pyarrow": version("pyarrow"),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def read_scored(out: Path) -> Iterator[ScoredSample]:
+    """Records of a run, in input order, one by one; of an unfinished run those that are done.
+
+    Raises:
+        InputError: If the folder holds no run.
+        StorageFailed: If its journal cannot be read.
+    """
+    with Reader(out) as journal:
+        for _, scored in journal.scored():
+            yield scored
+
+
+def state_of(journal: Reader) -> RunState:
+    """What the journal tells about its run; a RunHeader if the run is finished."""
+    header = journal.header()
+    finished = header.pop("finished", None)
+    starts = tuple(Start.model_validate({**one._asdict(), "ended": one.ended or "running"}) for one in journal.starts())
+    fields: dict[str, object] = {
+        **{name: header[name] for name in ("data", "data_sha256", "mapping", "signature", "settings", "versions")},
+        "state": starts[-1].ended,
+        "usage": reduce(add, (one.usage for one in starts)),
+        "started": starts[0].started,
+        "seconds": sum(one.seconds for one in starts),
+        "starts": starts,
+        "n_taken_over": journal.n_taken(),
+    }
+    if isinstance(finished, dict):
+        return RunHeader.model_validate(fields | finished)
+    return RunState.model_validate(fields)
+
+
+def sliced_by(journal: Reader) -> list[str]:
+    """The columns that the run's summary is sliced by."""
+    settings = journal.header().get("settings")
+    by = settings.get("by") if isinstance(settings, dict) else None
+    return [str(column) for column in by] if isinstance(by, list) else []
+
+
+def write_state(out: Path, state: RunState) -> None:
+    """Write `run.json`, whole.
+
+    Raises:
+        StorageFailed: If it cannot be written.
+    """
+    with written_whole(out / RUN) as file:
+        file.write(state.model_dump_json(indent=2).encode() + b"\n")
+
+
+@contextmanager
+def opened_folder(out: Path, *, overwrite: bool) -> Iterator[Store]:
+    """The journal of a folder that is made if need be, and held against other runs.
+
+    Raises:
+        RunLocked: If another process writes into it.
+        InputError: If it cannot be made or written.
+    """
+    with ExitStack() as held:
+        try:
+            made_folder(out)
+            held.enter_context(locked(out))
+            # The journal goes last: what is left of a folder half emptied is a run that can be gone on with.
+            for name in (*EXPORTS, RUN, *JOURNAL_FILES) if overwrite else ():
+                (out / name).unlink(missing_ok=True)
+        except OSError as error:
+            msg = f"cannot write to {out}: {error.strerror or error}"
+            raise InputError(msg, "Choose another folder with --out.") from error
+        store = held.enter_context(Store(out))
+        sync_folder(out)
+        yield store

@@ -1,0 +1,115 @@
+"""What makes a run the same run: whether a folder's may be gone on with, and what keeps it from that."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from airjudge.datasets import Source
+from airjudge.errors import InputError, RunDiffers
+from airjudge.journal import JOURNAL, Reader, refuse_if_locked
+from airjudge.run.folder import EXPORTS, RUN
+from airjudge.run.settings import RunSettings
+
+Identity = dict[str, JsonValue]
+"""Field by field, all that two starts of one run have in common."""
+
+DATA: Final = "data_sha256"
+_SIGNATURE: Final = "signature."
+_STATEMENTS: Final = "signature.statements"
+
+
+def identity_of_input(source: Source, settings: RunSettings) -> Identity:
+    """The part of a run's identity that is known before its judge is."""
+    return {
+        DATA: source.digest(),
+        **{f"mapping.{field}": column for field, column in sorted(source.mapping.items())},
+        "zero_if_empty": settings.zero_if_empty,
+        "limit": settings.limit,
+        "keep": list[JsonValue](sorted(settings.carried)),
+    }
+
+
+def identity_of_judge(signature: Mapping[str, JsonValue], reasons: str) -> Identity:
+    """The part of a run's identity that its judge makes."""
+    return {**{_SIGNATURE + field: value for field, value in signature.items()}, "reasons": reasons}
+
+
+def check_run(source: Source, out: Path, settings: RunSettings) -> None:
+    """Refuse a folder that a run with these settings cannot begin or go on in; nothing is written.
+
+    Raises:
+        InputError: With the path and the next step.
+        RunLocked: If another process writes into it.
+        RunDiffers: If the run in it is another one, as far as that is known without its judge.
+    """
+    if out.exists() and not out.is_dir():
+        msg = f"cannot write to {out}: it is a file"
+        raise InputError(msg, "Choose another folder with --out.")
+    refuse_if_locked(out)
+    if settings.overwrite:
+        return
+    if (out / JOURNAL).exists():
+        with Reader(out) as journal:
+            refuse_another(out, held_identity(journal), identity_of_input(source, settings), source=source)
+        return
+    held = [name for name in (RUN, *EXPORTS) if (out / name).exists()]
+    if held:
+        msg = f"{out} holds files that a run would replace ({', '.join(held)}), and no {JOURNAL} to go on with"
+        raise InputError(msg, "Choose another folder with --out, or pass --overwrite to replace them.")
+
+
+def held_identity(journal: Reader) -> Identity | None:
+    """The identity of the run in a journal; None if no start got as far as writing it."""
+    found = journal.header().get("identity")
+    return found if isinstance(found, dict) else None
+
+
+def refuse_another(out: Path, held: Identity | None, wanted: Identity, *, source: Source) -> None:
+    """Refuse to go on with a run that differs in a field that both identities name.
+
+    Raises:
+        RunDiffers: With the difference field by field, and the next step.
+    """
+    if held is None:
+        return
+    different = [field for field in wanted if held.get(field) != wanted[field]]
+    different += [field for field in held if field.startswith("mapping.") and field not in wanted]
+    if not different:
+        return
+    if different == [DATA]:
+        msg = f"{source.name} has changed since the run in {out} began\n{_lines(held, wanted, different)}"
+    else:
+        msg = f"the run in {out} is another one:\n{_lines(held, wanted, different)}"
+    raise RunDiffers(msg, _next_step(out, different))
+
+
+def refuse_foreign_verdicts(fork: Path, held: Identity | None, wanted: Identity) -> None:
+    """Refuse to take verdicts over from a run of another judge; statements made otherwise are compared one by one.
+
+    Raises:
+        RunDiffers: With the difference field by field.
+    """
+    judge = [field for field in wanted if field.startswith(_SIGNATURE) and field != _STATEMENTS]
+    different = [field for field in judge if (held or {}).get(field) != wanted[field]]
+    if different:
+        msg = f"no verdict of {fork} is valid here, its judge is another one:\n{_lines(held or {}, wanted, different)}"
+        raise RunDiffers(msg, "Start without --fork.")
+
+
+def _lines(held: Identity, wanted: Identity, fields: list[str]) -> str:
+    return "\n".join(f"  {field}: {_short(held.get(field))} there, {_short(wanted.get(field))} now" for field in fields)
+
+
+def _short(value: JsonValue) -> str:
+    """A value of an identity for people; of a hash the first twelve digits."""
+    text = "none" if value is None or value == [] else str(value)
+    return text[:12] if len(text) == 64 and text.isalnum() else text
+
+
+def _next_step(out: Path, different: list[str]) -> str:
+    another = "choose another folder with --out, or replace the run with --overwrite"
+    if any(field.startswith(_SIGNATURE) and field != _STATEMENTS for field in different):
+        return f"{another[0].upper()}{another[1:]}."
+    return f"Take over what is still valid with --fork {out} --out NEW, {another}."

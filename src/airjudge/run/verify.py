@@ -1,0 +1,106 @@
+"""Hold a run against itself: every score against its verdicts, every file against its hash."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from airjudge import scoring
+from airjudge.journal import Reader, file_hash
+from airjudge.run.export import BOOTSTRAP_SEED
+from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, sliced_by, state_of
+from airjudge.schema import Record, ScoredSample, Summary, Verdict
+from airjudge.summary import summarise
+
+
+class Verified(Record):
+    """What was looked at, and what does not hold; a sound run has no findings."""
+
+    state: str
+    n_samples: int
+    n_statements: int
+    findings: tuple[str, ...]
+
+
+class _Audit:
+    """Looks at each sample on its way into the summary."""
+
+    def __init__(self, *, is_finished: bool) -> None:
+        self.findings: list[str] = []
+        self.is_finished = is_finished
+        self.n_samples = self.n_statements = self.next_place = 0
+        self.lines = hashlib.sha256()
+
+    def through(self, journal: Reader) -> Iterator[ScoredSample]:
+        for place, sample in journal.scored():
+            self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in wrong(sample)]
+            if place != self.next_place and self.is_finished:
+                self.findings.append(f"no record of the places {self.next_place} to {place - 1}")
+            self.lines.update(sample.model_dump_json().encode() + b"\n")
+            self.n_samples, self.next_place = self.n_samples + 1, place + 1
+            self.n_statements += len(sample.statements)
+            yield sample
+
+
+def verify_run(out: Path) -> Verified:
+    """Recompute each score and the summary from the verdicts, and check the journal and all hashes.
+
+    Raises:
+        InputError: If the folder holds no run.
+        StorageFailed: If its journal cannot be read at all.
+    """
+    with Reader(out) as journal:
+        damage = [f"the journal is damaged: {line}" for line in journal.damage()]
+        state = state_of(journal)
+        audit = _Audit(is_finished=isinstance(state, RunHeader))
+        summary = summarise(audit.through(journal), rng=np.random.default_rng(BOOTSTRAP_SEED), by=sliced_by(journal))
+    findings = damage + audit.findings
+    if isinstance(state, RunHeader):
+        findings += _of_exports(out, state, summary=summary, lines=audit.lines.hexdigest())
+    return Verified(
+        state=state.state, n_samples=audit.n_samples, n_statements=audit.n_statements, findings=tuple(findings)
+    )
+
+
+def _of_exports(out: Path, state: RunHeader, *, summary: Summary, lines: str) -> Iterator[str]:
+    """What does not hold of a finished run's files."""
+    if summary != state.summary:
+        yield "the summary is not that of the verdicts"
+    if lines != state.exports.get(SAMPLES):
+        yield f"{SAMPLES} was not written from these verdicts"
+    for name, known in state.exports.items():
+        found = file_hash(out / name)
+        if found != known:
+            yield f"{name} is missing" if found is None else f"{name} was changed after it was written"
+    try:
+        told = RunState.model_validate_json((out / RUN).read_bytes())
+    except (OSError, ValueError):
+        yield f"{RUN} cannot be read"
+    else:
+        if told != RunState.model_validate(state.model_dump()):
+            yield f"{RUN} does not tell what the journal tells"
+
+
+def wrong(sample: ScoredSample) -> Iterator[str]:
+    """What of a record does not follow from its verdicts."""
+    unjudged = sum(one.attributed is None for one in sample.statements)
+    if sample.status == "failed":
+        if sample.score is not None or sample.error is None:
+            yield "it is failed, and has a score or no error"
+        if sample.statements and not unjudged:
+            yield "it is failed, and each of its statements has a verdict"
+    elif unjudged or sample.error is not None:
+        yield f"it is {sample.status}, and {unjudged} of its statements have no verdict"
+    else:
+        recall = scoring.context_recall(sample.statements)
+        if sample.score != recall or (sample.status == "undefined") != (recall is None):
+            yield f"its verdicts give {recall}, its record says {sample.score}"
+    yield from (f"statement {one.id!r} is not what its probability says" for one in sample.statements if _torn(one))
+
+
+def _torn(verdict: Verdict) -> bool:
+    """Whether a verdict and its probability contradict each other."""
+    if verdict.probability is None or verdict.attributed is None:
+        return False
+    return verdict.attributed != (verdict.probability >= scoring.THRESHOLD)
