@@ -1,8 +1,6 @@
 """The command line: one line and a next step for every error, objects on stdout, progress on stderr."""
 
 import json
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from airjudge.cli import main
-from tests.stub import Fault, Stub, StubConfig
-from tests.stub import faults as faults_of
+from tests.stub import Stub, StubConfig
 
 LINE = {"user_input": "When?", "retrieved_contexts": ["The ferry departs at six."], "reference": "The ferry departs."}
 SUMMARY_KEYS = {
@@ -166,15 +163,3 @@ def test_texts_of_the_data_do_not_steer_the_terminal(airjudge: Command, stub: St
     data.write_text("\x1b[31m[bold]not json\n" + json.dumps(LINE) + "\n", encoding="utf-8")
     ended = airjudge("score", data, *options(stub, tmp_path / "out"))
     assert "\x1b" not in ended.out + ended.err
-
-
-def test_ctrl_c_ends_with_130_and_no_traceback(stub: Stub, data: Path, tmp_path: Path) -> None:
-    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Whales")))
-    arguments = [sys.executable, "-m", "airjudge", "score", data, *options(stub, tmp_path / "out")]
-    with subprocess.Popen(list(map(str, arguments)), stderr=subprocess.PIPE, text=True) as process:
-        while not any("Whales" in request.text for request in stub.requests):
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in err

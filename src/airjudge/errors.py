@@ -216,7 +216,7 @@ class StorageFailed(_Told):
     """What must be kept cannot be written or read back: the disk is full, or the folder went away."""
 
     kind = "storage"
-    hint = "What was committed before is safe: make room on the disk, then give the same command again."
+    hint = "What was committed is kept: look at the disk and the folder, then give the same command again."
 
 
 class JudgeError(_Told):

@@ -8,9 +8,7 @@ import signal
 from collections import Counter
 from typing import Literal
 
-Failpoint = Literal[
-    "before_commit", "after_commit", "during_export", "before_rename", "after_rename", "before_finish", "after_finish"
-]
+Failpoint = Literal["before_commit", "after_commit", "during_export", "before_rename", "after_rename", "after_finish"]
 _passed: Counter[str] = Counter()
 
 

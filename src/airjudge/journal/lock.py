@@ -4,14 +4,18 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from airjudge.errors import RunLocked
 
-LOCK = "run.lock"
+LOCK: Final = "run.lock"
+_TRIES: Final = 5
+_PAUSE_S: Final = 0.02
 
 
 @contextmanager
@@ -51,11 +55,16 @@ def refuse_if_locked(folder: Path) -> None:
 
 
 def _take(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        msg = f"{folder} is being written by another run: {_told(os.pread(descriptor, 4096, 0))}"
-        raise RunLocked(msg) from error
+    """Lock, a few times if need be: somebody who only looks whether it is free holds it for a moment."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_S)
+        else:
+            return
+    msg = f"{folder} is being written by another run: {_told(os.pread(descriptor, 4096, 0))}"
+    raise RunLocked(msg)
 
 
 def _holder() -> str:

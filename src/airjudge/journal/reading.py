@@ -65,7 +65,8 @@ class Reader:
         """Close it."""
         self._database.close()
 
-    def _rows(self, query: str, *values: str | int | bytes) -> Iterator[tuple[object, ...]]:
+    def rows(self, query: str, *values: str | int | bytes) -> Iterator[tuple[object, ...]]:
+        """Rows of a query, as SQLite gives them."""
         with storage(self.path):
             yield from self._database.execute(query, values)
 
@@ -73,11 +74,11 @@ class Reader:
         """All values of the header; none where no start got as far as writing it."""
         if self.is_empty:
             return {}
-        return {str(key): json.loads(str(value)) for key, value in self._rows("SELECT key, value FROM header")}
+        return {str(key): json.loads(str(value)) for key, value in self.rows("SELECT key, value FROM header")}
 
     def starts(self) -> list[StartRow]:
         """All starts, in order."""
-        rows = self._rows("SELECT runner, started, seconds, usage, ended FROM starts ORDER BY number")
+        rows = self.rows("SELECT runner, started, seconds, usage, ended FROM starts ORDER BY number")
         return [
             StartRow(str(runner), str(started), _real(seconds), Usage.model_validate_json(str(usage)), _text(ended))
             for runner, started, seconds, usage, ended in rows
@@ -85,43 +86,43 @@ class Reader:
 
     def places(self) -> Iterator[int]:
         """Places of the finished samples, ascending."""
-        return (_whole(place) for (place,) in self._rows("SELECT place FROM samples ORDER BY place"))
+        return (_whole(place) for (place,) in self.rows("SELECT place FROM samples ORDER BY place"))
 
     def totals(self) -> Totals:
         """What the finished samples add up to."""
-        ((n_samples,),) = self._rows("SELECT count(*) FROM samples")
-        ((n_statements,),) = self._rows("SELECT count(*) FROM verdicts WHERE place IN (SELECT place FROM samples)")
-        failures = self._rows("SELECT error_kind, count(*) FROM samples WHERE status = 'failed' GROUP BY error_kind")
+        ((n_samples,),) = self.rows("SELECT count(*) FROM samples")
+        ((n_statements,),) = self.rows("SELECT count(*) FROM verdicts WHERE place IN (SELECT place FROM samples)")
+        failures = self.rows("SELECT error_kind, count(*) FROM samples WHERE status = 'failed' GROUP BY error_kind")
         by_kind = {str(kind): _whole(count) for kind, count in failures}
         return Totals(_whole(n_samples), _whole(n_statements), by_kind)
 
     def n_taken(self) -> int:
         """Number of finished samples with verdicts of another run."""
-        ((count,),) = self._rows("SELECT count(*) FROM samples WHERE taken")
+        ((count,),) = self.rows("SELECT count(*) FROM samples WHERE taken")
         return _whole(count)
 
     def has_id_before(self, name: str, place: int) -> bool:
         """Say whether a finished sample before a place has this id."""
         query = "SELECT 1 FROM samples WHERE id = ? AND place < ? LIMIT 1"
-        return any(True for _ in self._rows(query, storable(name), place))
+        return any(True for _ in self.rows(query, storable(name), place))
 
     def verdicts(self, place: int) -> dict[int, Verdict]:
         """Verdicts on the sample at a place, by the number of the statement; failed questions are left out."""
         query = f"SELECT {_VERDICT} FROM verdicts WHERE place = ? AND attributed IS NOT NULL"  # noqa: S608
-        return {_whole(row[0]): _verdict(row) for row in self._rows(query, place)}
+        return {_whole(row[0]): _verdict(row) for row in self.rows(query, place)}
 
     def verdicts_on(self, content: bytes) -> dict[int, Verdict]:
         """Verdicts on a finished sample with this content, of the one that has most."""
         query = "SELECT place FROM samples WHERE content = ? LIMIT 8"
-        found = [self.verdicts(_whole(place)) for (place,) in self._rows(query, content)]
+        found = [self.verdicts(_whole(place)) for (place,) in self.rows(query, content)]
         return max(found, key=len, default={})
 
     def scored(self) -> Iterator[tuple[int, ScoredSample]]:
         """Places and records of the finished samples, in input order, as they stood when the first was read."""
         query = f"SELECT place, {_VERDICT} FROM verdicts ORDER BY place, number"  # noqa: S608
-        by_place = groupby(self._rows(query), key=itemgetter(0))
+        by_place = groupby(self.rows(query), key=itemgetter(0))
         place, verdicts = next(by_place, (None, iter(())))
-        for row in self._rows("SELECT * FROM samples ORDER BY place"):
+        for row in self.rows("SELECT * FROM samples ORDER BY place"):
             while place is not None and _whole(place) < _whole(row[0]):  # verdicts of an unfinished sample
                 place, verdicts = next(by_place, (None, iter(())))
             own = verdicts if place == row[0] else iter(())
@@ -134,7 +135,7 @@ class Reader:
 
     def damage(self) -> list[str]:
         """What SQLite's own check finds wrong; nothing for a sound journal."""
-        found = [str(line) for (line,) in self._rows("PRAGMA integrity_check")]
+        found = [str(line) for (line,) in self.rows("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
 

@@ -61,7 +61,7 @@ class Asking:
                     value = self._unless_known(entry)
                     if isinstance(value, DatasetError) and self.settings.bad_lines == "stop":
                         refused = value
-                    if stop.draining or refused:
+                    if stop.received or refused:
                         break
                     tasks.create_task(self._one(entry, value, free))
         except ExceptionGroup as failures:

@@ -78,10 +78,14 @@ def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Pa
 
     Raises:
         InputError: If the folder holds no run.
+        RunLocked: If a run writes into it, and no other `target` is named.
         StorageFailed: If the file cannot be written.
     """
     path = target or out / f"{table}.{fmt}"
-    with Reader(out) as journal, _opened(path, fmt, table) as add:
+    with Reader(out) as journal, ExitStack() as held:
+        if target is None:
+            held.enter_context(opened_folder(out, overwrite=False))
+        add = held.enter_context(_opened(path, fmt, table))
         n_samples = sum(1 for _ in _passing(journal.scored(), [add]))
     return path, n_samples
 

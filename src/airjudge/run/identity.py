@@ -48,6 +48,8 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
         msg = f"cannot write to {out}: it is a file"
         raise InputError(msg, "Choose another folder with --out.")
     refuse_if_locked(out)
+    if settings.fork is not None:
+        _check_fork(settings.fork, out)
     if settings.overwrite:
         return
     if (out / JOURNAL).exists():
@@ -58,6 +60,14 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
     if held:
         msg = f"{out} holds files that a run would replace ({', '.join(held)}), and no {JOURNAL} to go on with"
         raise InputError(msg, "Choose another folder with --out, or pass --overwrite to replace them.")
+
+
+def _check_fork(fork: Path, out: Path) -> None:
+    """Refuse to take verdicts over from a folder without a run, or from the run itself."""
+    if fork.resolve() == out.resolve():
+        msg = f"{fork} cannot be a fork of itself"
+        raise InputError(msg, "Name another folder with --out.")
+    Reader(fork).__exit__()
 
 
 def held_identity(journal: Reader) -> Identity | None:

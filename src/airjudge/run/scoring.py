@@ -24,6 +24,7 @@ from airjudge.run.asking import Asking
 from airjudge.run.export import export_all, exports_stand
 from airjudge.run.folder import Ended, RunHeader, opened_folder, state_of, versions, write_state
 from airjudge.run.identity import (
+    DATA,
     check_run,
     held_identity,
     identity_of_input,
@@ -67,12 +68,19 @@ async def score_dataset(
     source = open_source([str(data)]) if isinstance(data, Path | str) else data
     check_run(source, out, settings)
     with interrupts() as stop, ExitStack() as held:
-        async with metric.judge:
-            run = held.enter_context(_begun(source, metric, out, settings=settings))
-            if not run.start:  # it is finished already
-                return run.header()
-            await run.ask(stop, on_counts)
-        return run.finish()
+        try:
+            async with metric.judge:
+                run = held.enter_context(_begun(source, metric, out, settings=settings))
+                if not run.start:  # it is finished already
+                    return run.header()
+                await run.ask(stop, on_counts)
+            with stop.writing():
+                return run.finish()
+        except (asyncio.CancelledError, KeyboardInterrupt) as error:
+            if not stop.received:
+                raise
+            msg = f"interrupted: what is done is kept in {out}"
+            raise RunInterrupted(msg) from error
 
 
 @dataclass(slots=True)
@@ -107,6 +115,7 @@ class _Run:
         limit = self.settings.limit
         entries = takewhile(lambda entry: limit is None or entry.place < limit, self.source.entries(done.__contains__))
         self._restore()
+        _log.info("asking", extra={"event": {"n_restored": self.n_restored, "start": self.start}})
         on_counts(self._counts())
 
         def on_row(row: Row) -> None:
@@ -115,13 +124,9 @@ class _Run:
 
         async with Writer(self.store, start=self.start, spent=self.spent) as writer:
             asking = Asking(self.source.name, self.metric, self.settings, self.journal, self.fork, writer, on_row)
-            try:
-                with stop.asking(drain_s=self.metric.judge.settings.timeout_s):
-                    await asking.ask_all(entries, stop)
-            except asyncio.CancelledError:
-                if not stop.draining:
-                    raise
-        if stop.draining:
+            with stop.asking(drain_s=self.metric.judge.settings.timeout_s):
+                await asking.ask_all(entries, stop)
+        if stop.received:
             msg = f"interrupted: {self.n_samples} samples are done and kept in {self.out}"
             raise RunInterrupted(msg)
 
@@ -136,6 +141,7 @@ class _Run:
         self.store.put_header({"finished": finished})
         self.end("finished")
         failpoint("after_finish")
+        _log.info("finished", extra={"event": {"n_samples": self.n_samples, "failures": dict(self.failures)}})
         return self.header()
 
     def end(self, ended: Ended) -> None:
@@ -200,7 +206,8 @@ def _begun(source: Source, metric: ContextRecall, out: Path, *, settings: RunSet
             store.forget_failures()
         run = _Run(source, metric, out, settings, store, journal, fork)
         if not exports_stand(out, journal, by=settings.by):
-            store.put_header({"identity": wanted, "signature": signature, **_told(source, metric, settings)})
+            told = _told(source, metric, settings) | {"data_sha256": wanted[DATA]}
+            store.put_header({"identity": wanted, "signature": signature, **told})
             held.enter_context(_started(run))
         yield run
 
@@ -215,6 +222,7 @@ def _started(run: _Run) -> Iterator[None]:
         yield
     except BaseException as error:
         asked = isinstance(error, RunInterrupted | KeyboardInterrupt | asyncio.CancelledError)
+        _log.info("stopped", extra={"event": {"kind": getattr(error, "kind", type(error).__name__)}})
         with suppress(AirjudgeError):  # what ended the run may keep this from being noted too
             run.end("interrupted" if asked else "failed")
         raise
@@ -226,7 +234,6 @@ def _told(source: Source, metric: ContextRecall, settings: RunSettings) -> dict[
     chosen = settings.model_dump(mode="json", exclude={"overwrite", "retry_failed"})
     return {
         "data": source.name,
-        "data_sha256": source.digest(),
         "mapping": dict(source.mapping),
         "settings": {**asked, "statements": metric.statements, "reasons": metric.reasons, **chosen},
         "versions": dict(versions()),

@@ -1,0 +1,560 @@
+"""What a run promises: results as if nothing had happened, and nothing that was completed asked twice."""
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airjudge import ContextRecall, JudgeSettings
+from airjudge.errors import InputError, JudgeUnauthorized, RunDiffers, RunLocked, StorageFailed
+from airjudge.journal import JOURNAL, Reader, Store
+from airjudge.run import RunHeader, RunSettings, RunState, read_scored, score_dataset, verify_run
+from airjudge.run.folder import EXPORTS
+from airjudge.run.scoring import OnCounts, uncounted
+from airjudge.schema import ReasonsPolicy, RunCounts
+from tests.killing import KilledRun, chaos, committed, findings, statement_asked, write_rows
+from tests.rows import Row, connected, row
+from tests.stub import Fault, Stub, StubConfig
+from tests.stub import faults as faults_of
+
+STOP = faults_of.respond(401)
+ONE_AT_A_TIME = JudgeSettings(concurrency=1)
+FAILPOINTS = [
+    "before_commit:4", "after_commit:4", "during_export:2", "before_rename:3", "after_rename:3", "after_finish",
+]  # fmt: skip
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub() as running:
+        yield running
+
+
+def write(folder: Path, *rows: Row | str, name: str = "rows.jsonl") -> Path:
+    path = folder / name
+    lines = [one if isinstance(one, str) else json.dumps(one) for one in rows]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def run(
+    stub: Stub,
+    data: Path,
+    out: Path,
+    *,
+    asked: JudgeSettings = ONE_AT_A_TIME,
+    reasons: ReasonsPolicy = "none",
+    on_counts: OnCounts = uncounted,
+    **settings: object,
+) -> RunHeader:
+    metric = ContextRecall(connected(stub, asked), reasons=reasons)
+    chosen = RunSettings.model_validate(settings)
+    return asyncio.run(score_dataset(data, metric, out, settings=chosen, on_counts=on_counts))
+
+
+def stopped_at(stub: Stub, text: str, data: Path, out: Path, **settings: object) -> None:
+    """Run until a question with this text, which the server refuses in a way that ends the run."""
+    fault = Fault(STOP, when=faults_of.mentions(text))
+    stub.faults.append(fault)
+    with pytest.raises(JudgeUnauthorized):
+        run(stub, data, out, **settings)  # type: ignore[arg-type]
+    stub.faults.remove(fault)
+    stub.clear()
+
+
+def asked(stub: Stub) -> list[str]:
+    return sorted(text for one in stub.chats if (text := statement_asked(one)))
+
+
+def exports(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in EXPORTS}
+
+
+def numbered(count: int) -> list[Row]:
+    return [row(f"N{n}") for n in range(count)]
+
+
+# A start after a stop
+
+
+# ragas#726, deepeval#2443, lm-eval#2533, evalscope#1416
+def test_kill_9_after_about_half_of_ten_rows_and_the_next_start_asks_exactly_the_missing_ones(
+    stub: Stub, tmp_path: Path
+) -> None:
+    stub.config.latency_s = 0.06  # more than a group waits: each sample has a commit of its own
+    data = write(tmp_path, *numbered(10))
+    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "1")
+    assert killed.once(environment={"AIRJUDGE_FAILPOINT": "after_commit:8"}) == -signal.SIGKILL
+    done = committed(tmp_path / "out")
+    assert 0 < len(done) < 10
+    stub.clear()
+    assert killed.once() == 0
+    assert asked(stub) == sorted({f"Harbour N{n} opened pier one." for n in range(10)} - done)
+    summary = json.loads((tmp_path / "out" / "run.json").read_text())["summary"]
+    assert (summary["n"], summary["mean"]) == (10, 1)
+
+
+def test_a_run_in_two_starts_leaves_the_same_files_as_one_in_one(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *(row(f"N{n}", 1 + n % 3) for n in range(9)), "{", row("N3"))
+    run(stub, data, tmp_path / "whole")
+    stopped_at(stub, "Harbour N5 opened pier three", data, tmp_path / "out")
+    header = run(stub, data, tmp_path / "out")
+    assert exports(tmp_path / "out") == exports(tmp_path / "whole")
+    assert [one.ended for one in header.starts] == ["failed", "finished"]
+    assert header.usage.completion_tokens == 18  # 3 * (1 + 2 + 3) verdicts, each once
+
+
+def test_of_a_sample_that_is_partly_done_only_the_missing_statements_are_asked(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, row("Middle", 5))
+    stopped_at(stub, "Statement: Harbour Middle opened pier four.", data, tmp_path / "out")
+    assert len(committed(tmp_path / "out")) == 3
+    run(stub, data, tmp_path / "out")
+    assert asked(stub) == ["Harbour Middle opened pier five.", "Harbour Middle opened pier four."]
+
+
+def test_the_single_call_is_not_made_again_when_its_verdicts_are_committed(stub: Stub, tmp_path: Path) -> None:
+    item = {"statement": "Harbour Middle opened pier two.", "reason": "said so", "attributed": 1}
+    some = faults_of.say(json.dumps({"classifications": [item]}))
+    about = faults_of.all_of(faults_of.mentions("Harbour Middle"), faults_of.schema_named("classifications"))
+    stub.faults.append(Fault(some, when=about))
+    data, ragas = write(tmp_path, row("Middle", 3)), JudgeSettings(method="ragas", concurrency=1)
+    stopped_at(stub, "Statement: Harbour Middle opened pier three.", data, tmp_path / "out", asked=ragas)
+    assert len(committed(tmp_path / "out")) == 2
+    run(stub, data, tmp_path / "out", asked=ragas)
+    assert not [one for one in stub.chats if about(one)]
+    assert asked(stub) == ["Harbour Middle opened pier three."]
+    [sample] = read_scored(tmp_path / "out")
+    assert [one.reason for one in sample.statements] == [None, "said so", None]
+
+
+def test_a_reason_is_asked_again_until_the_samples_row_is_there_and_never_after(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, row("Middle", 2), row("South"))
+    of_a_reason = faults_of.schema_named("reason")
+    about_two = faults_of.mentions("Statement: Harbour Middle opened pier two.")
+    stub.faults.append(Fault(STOP, when=faults_of.all_of(of_a_reason, about_two)))
+    with pytest.raises(JudgeUnauthorized):
+        run(stub, data, tmp_path / "out", reasons="all")
+    stub.faults.clear()
+    stub.clear()
+    run(stub, data, tmp_path / "out", reasons="all")
+    about = [one.text for one in stub.chats if of_a_reason(one) and "Harbour Middle" in one.text]
+    assert len(about) == 1
+    assert "Statement: Harbour Middle opened pier two." in about[0]
+    assert asked(stub) == ["Harbour South opened pier one."]
+    assert all(verdict.reason for one in read_scored(tmp_path / "out") for verdict in one.statements)
+
+
+# deepeval#734
+def test_a_finished_run_started_again_asks_nothing_and_changes_no_byte(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(4))
+    first = run(stub, data, tmp_path / "out")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.name != "run.lock"}
+    stub.clear()
+    assert run(stub, data, tmp_path / "out") == first
+    assert asked(stub) == []
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.name != "run.lock"} == before
+
+
+def test_an_export_that_went_missing_is_made_again_by_the_next_start(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(4))
+    run(stub, data, tmp_path / "out")
+    before = exports(tmp_path / "out")
+    (tmp_path / "out" / "samples.parquet").unlink()
+    (tmp_path / "out" / "samples.jsonl").write_text("half")
+    stub.clear()
+    run(stub, data, tmp_path / "out")
+    assert asked(stub) == []
+    assert exports(tmp_path / "out") == before
+
+
+def test_a_second_sample_with_an_id_stays_the_duplicate_whenever_the_run_was_stopped(
+    stub: Stub, tmp_path: Path
+) -> None:
+    rows = [row("A"), row("B"), row("A", 2), row("C"), row("A", 3)]
+    data = write(tmp_path, *rows)
+    stopped_at(stub, "Harbour C", data, tmp_path / "out")
+    run(stub, data, tmp_path / "out")
+    found = [(one.id, one.error.kind if one.error else None) for one in read_scored(tmp_path / "out")]
+    assert found == [("A", None), ("B", None), ("line-3", "duplicate_id"), ("C", None), ("line-5", "duplicate_id")]
+
+
+def test_a_sample_is_counted_only_when_the_journal_has_it(stub: Stub, tmp_path: Path) -> None:
+    told: list[RunCounts] = []
+
+    def on_counts(counts: RunCounts) -> None:
+        with Reader(tmp_path / "out") as journal:
+            assert journal.totals().n_samples >= counts.n_samples
+        told.append(counts)
+
+    data = write(tmp_path, *numbered(5), "{")
+    run(stub, data, tmp_path / "out", asked=JudgeSettings(concurrency=4), on_counts=on_counts)
+    assert [one.n_samples for one in told] == [0, 1, 2, 3, 4, 5, 6]
+    assert told[-1].failures == {"bad_line": 1}
+    assert told[-1].n_statements == 5
+
+
+def test_what_earlier_starts_finished_is_counted_as_restored(stub: Stub, tmp_path: Path) -> None:
+    data, told = write(tmp_path, *numbered(5)), list[RunCounts]()
+    stopped_at(stub, "Harbour N3", data, tmp_path / "out")
+    run(stub, data, tmp_path / "out", on_counts=told.append)
+    assert [(one.n_samples, one.n_restored, one.n_statements) for one in told] == [(3, 3, 3), (4, 3, 4), (5, 3, 5)]
+
+
+# What a start is refused for
+
+
+# ragas#2983
+def test_another_judge_on_the_same_folder_is_refused_field_by_field(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(2))
+    run(stub, data, tmp_path / "out")
+    before = exports(tmp_path / "out")
+    with Stub(StubConfig(model="other", version="0.33.0")) as another:
+        with pytest.raises(RunDiffers) as refused:
+            run(another, data, tmp_path / "out")
+        assert asked(another) == []
+    assert "signature.judge: judge there, other now" in str(refused.value)
+    assert "signature.server: vllm-0.32.0 there, vllm-0.33.0 now" in str(refused.value)
+    assert "--fork" not in refused.value.hint
+    assert exports(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"limit": 1}, "limit: none there, 1 now"),
+        ({"keep": ("lang",)}, "keep: none there, ['lang'] now"),
+        ({"zero_if_empty": False}, "zero_if_empty: True there, False now"),
+        ({"reasons": "all"}, "reasons: none there, all now"),
+        ({"asked": JudgeSettings(method="ragas")}, "signature.method: pointwise there, ragas now"),
+    ],
+)
+def test_another_setting_that_changes_records_is_refused(
+    stub: Stub, tmp_path: Path, settings: dict[str, object], told: str
+) -> None:
+    data = write(tmp_path, *numbered(2))
+    run(stub, data, tmp_path / "out")
+    with pytest.raises(RunDiffers) as refused:
+        run(stub, data, tmp_path / "out", **settings)  # type: ignore[arg-type]
+    assert told in str(refused.value)
+
+
+def test_settings_that_change_no_verdict_are_free(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(4))
+    stopped_at(stub, "Harbour N2", data, tmp_path / "out")
+    run(stub, data, tmp_path / "out", asked=JudgeSettings(concurrency=3, timeout_s=7), bad_lines="stop")
+    assert asked(stub) == ["Harbour N2 opened pier one.", "Harbour N3 opened pier one."]
+
+
+def test_an_input_that_changed_is_refused_by_its_name_before_the_judge_is_asked(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(3))
+    stopped_at(stub, "Harbour N1", data, tmp_path / "out")
+    write(tmp_path, *numbered(4))
+    with pytest.raises(RunDiffers, match=r"rows\.jsonl has changed") as refused:
+        run(stub, data, tmp_path / "out")
+    assert "--fork" in refused.value.hint
+    assert not stub.requests
+
+
+def test_the_same_bytes_under_another_name_are_the_same_input(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(3))
+    stopped_at(stub, "Harbour N1", data, tmp_path / "out")
+    assert run(stub, write(tmp_path, *numbered(3), name="moved.jsonl"), tmp_path / "out").summary.n == 3
+
+
+def test_a_second_run_on_a_folder_is_refused_by_the_name_of_the_first_until_that_is_killed(
+    stub: Stub, tmp_path: Path
+) -> None:
+    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Harbour N1"), times=1))
+    data = write(tmp_path, *numbered(3))
+    killed = KilledRun(stub, data, tmp_path / "out")
+    with killed.start() as first:
+        while not any("N1" in text for text in asked(stub)):
+            time.sleep(0.01)
+        with pytest.raises(RunLocked, match=f"process {first.pid} on "):
+            run(stub, data, tmp_path / "out")
+        with pytest.raises(RunLocked):
+            run(stub, data, tmp_path / "out", overwrite=True)
+        first.kill()
+    assert run(stub, data, tmp_path / "out", asked=JudgeSettings(concurrency=4)).summary.n == 3
+
+
+def test_overwrite_begins_anew(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(2))
+    run(stub, data, tmp_path / "out")
+    stub.clear()
+    header = run(stub, data, tmp_path / "out", overwrite=True)
+    assert len(asked(stub)) == 2
+    assert len(header.starts) == 1
+
+
+# Failed samples, bad lines, columns
+
+
+def test_failed_samples_are_asked_again_on_demand_and_keep_their_other_verdicts(stub: Stub, tmp_path: Path) -> None:
+    fault = Fault(faults_of.say("maybe"), when=faults_of.mentions("Statement: Harbour Middle opened pier two."))
+    stub.faults.append(fault)
+    data = write(tmp_path, row("North"), row("Middle", 3), "{")
+    assert run(stub, data, tmp_path / "out").summary.failures == {"bad_line": 1, "reply_refused": 1}
+    stub.faults.clear()
+    stub.clear()
+    assert run(stub, data, tmp_path / "out").summary.n_failed == 2
+    assert asked(stub) == []
+    header = run(stub, data, tmp_path / "out", retry_failed=True)
+    assert asked(stub) == ["Harbour Middle opened pier two."]
+    assert header.summary.failures == {"bad_line": 1}
+    assert verify_run(tmp_path / "out").findings == ()
+
+
+def test_a_retry_that_was_stopped_goes_on_without_being_asked_for_again(stub: Stub, tmp_path: Path) -> None:
+    about = faults_of.mentions("Statement: Harbour Middle opened pier two.")
+    stub.faults.append(Fault(faults_of.say("maybe"), when=about))
+    data = write(tmp_path, row("Middle", 3))
+    run(stub, data, tmp_path / "out")
+    stub.faults.clear()
+    stopped_at(stub, "Statement: Harbour Middle opened pier two.", data, tmp_path / "out", retry_failed=True)
+    assert run(stub, data, tmp_path / "out").summary.n_scored == 1
+
+
+def test_a_bad_line_stops_the_run_where_that_was_asked_and_what_is_done_is_kept(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, row("A"), row("B"), "{", row("C"))
+    with pytest.raises(InputError, match=r"rows\.jsonl:3: not JSON") as refused:
+        run(stub, data, tmp_path / "out", bad_lines="stop")
+    assert "--bad-lines record" in refused.value.hint
+    assert [one.id for one in read_scored(tmp_path / "out")] == ["A", "B"]
+    stub.clear()
+    assert run(stub, data, tmp_path / "out").summary.n == 4
+    assert asked(stub) == ["Harbour C opened pier one."]
+
+
+def test_only_the_columns_to_keep_are_carried_into_the_records(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, row("A") | {"lang": "en", "secret": "x", "tags": [1, None]}, row("B"))
+    run(stub, data, tmp_path / "out", keep=("lang", "tags", "user_input"))
+    first, second = read_scored(tmp_path / "out")
+    assert first.metadata == {"lang": "en", "tags": [1, None], "user_input": "What did Harbour A open?"}
+    assert second.metadata == {"user_input": "What did Harbour B open?"}
+
+
+# Forks
+
+
+def test_a_fork_asks_only_what_changed_wherever_it_stands_now(stub: Stub, tmp_path: Path) -> None:
+    run(stub, write(tmp_path, row("A", 2), row("B"), row("C")), tmp_path / "old")
+    stub.clear()
+    changed = row("B") | {"retrieved_contexts": ["Harbour B opened pier one, and no other."]}
+    data = write(tmp_path, row("D"), changed, row("C") | {"lang": "en"}, row("A", 2))
+    header = run(stub, data, tmp_path / "new", fork=tmp_path / "old", keep=("lang",))
+    assert asked(stub) == ["Harbour B opened pier one.", "Harbour D opened pier one."]
+    assert header.n_taken_over == 2
+    run(stub, data, tmp_path / "fresh", keep=("lang",))
+    assert exports(tmp_path / "new") == exports(tmp_path / "fresh")
+
+
+def test_a_fork_of_another_judge_is_refused(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, row("A"))
+    run(stub, data, tmp_path / "old")
+    with Stub(StubConfig(model="other")) as another, pytest.raises(RunDiffers, match=r"signature\.judge"):
+        run(another, data, tmp_path / "new", fork=tmp_path / "old")
+    assert not (tmp_path / "new" / JOURNAL).exists() or list(read_scored(tmp_path / "new")) == []
+
+
+def test_a_fork_needs_a_run_and_not_itself(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, row("A"))
+    for fork in (tmp_path / "none", tmp_path / "out"):
+        with pytest.raises(InputError):
+            run(stub, data, tmp_path / "out", fork=fork)
+    assert not stub.requests
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_fork_takes_no_miss_over_that_an_empty_retrieval_made(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, row("A") | {"retrieved_contexts": []})
+    run(stub, data, tmp_path / "old")
+    header = run(stub, data, tmp_path / "new", fork=tmp_path / "old", zero_if_empty=False)
+    assert (header.summary.failures, header.n_taken_over) == ({"empty_contexts": 1}, 0)
+    assert verify_run(tmp_path / "new").findings == ()
+
+
+# Signals
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_lets_what_is_in_flight_end_and_begins_nothing_else(
+    stub: Stub, tmp_path: Path, number: signal.Signals
+) -> None:
+    stub.faults.append(Fault(faults_of.hang(1.0), when=faults_of.mentions("Harbour N")))
+    data = write(tmp_path, *numbered(9))
+    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "2")
+    with killed.start() as process:
+        while not asked(stub):
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"2 samples are done" in err
+    assert b"hint: The same command goes on" in err
+    assert b"Traceback" not in err
+    assert len(committed(tmp_path / "out")) == 2
+    assert RunState.model_validate_json((tmp_path / "out" / "run.json").read_bytes()).state == "interrupted"
+    stub.faults.clear()
+    assert killed.once() == 0
+    assert killed.twice == []
+    assert len(list(read_scored(tmp_path / "out"))) == 9
+
+
+def test_two_signals_abort_at_once_and_leave_a_run_to_go_on_with(stub: Stub, tmp_path: Path) -> None:
+    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Harbour N3")))
+    data = write(tmp_path, *numbered(5))
+    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "1")
+    with killed.start() as process:
+        while not any("N3" in text for text in asked(stub)):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)  # half of what the open question would take
+    assert (process.returncode, b"Traceback" in err) == (130, False)
+    stub.faults.clear()
+    assert killed.once() == 0
+    assert len(list(read_scored(tmp_path / "out"))) == 5
+
+
+def test_a_signal_while_the_server_is_proved_ends_at_once(stub: Stub, tmp_path: Path) -> None:
+    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.schema_named("canary")))
+    killed = KilledRun(stub, write(tmp_path, *numbered(2)), tmp_path / "out")
+    with killed.start() as process:
+        while not any(one.schema_name == "canary" for one in stub.requests):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, b"Traceback" in err, b"hint: The same command" in err) == (130, False, True)
+
+
+def test_a_signal_while_the_results_are_written_leaves_a_run_to_go_on_with(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(3))
+    killed = KilledRun(stub, data, tmp_path / "out")
+    interrupt_oneself = (
+        "import os, signal, airjudge.run.export as e; "
+        "e.summarise = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT); "
+        "import sys; sys.argv = sys.argv[2:]; from airjudge.cli import main; main()"
+    )
+    with killed.start(python_options=["-c", interrupt_oneself]) as process:
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, b"Traceback" in err, b"hint: The same command" in err) == (130, False, True)
+    stub.clear()
+    assert killed.once() == 0
+    assert asked(stub) == []
+
+
+def test_a_drain_takes_no_longer_than_one_request_may(stub: Stub, tmp_path: Path) -> None:
+    stub.faults.append(Fault(faults_of.hang(0.8), when=faults_of.mentions("Harbour Middle")))
+    data = write(tmp_path, row("Middle", 10))
+    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "1", "--timeout", "2")
+    with killed.start() as process:
+        while not asked(stub):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    # Ten questions of .8 s are not all asked within 2 s; those that were are kept.
+    assert 1 <= len(committed(tmp_path / "out")) < 10
+
+
+# Disks
+
+
+def test_a_full_disk_stops_the_run_with_a_reason_and_what_was_committed_is_kept(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *(row(f"N{n}" + "x" * 2000) for n in range(150)))
+    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "8")
+    small = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)); "
+    prlimit = ["-c", small + "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"]
+    with killed.start(python_options=prlimit) as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert b"error: " in err
+    assert b"hint: " in err
+    assert b"Traceback" not in err
+    kept = len(committed(tmp_path / "out"))
+    assert 0 < kept < 150
+    stub.clear()
+    assert killed.once() == 0
+    assert len(asked(stub)) == 150 - kept
+    assert verify_run(tmp_path / "out").findings == ()
+
+
+def test_a_folder_that_is_removed_under_a_run_stops_it(stub: Stub, tmp_path: Path) -> None:
+    stub.config.latency_s = 0.1  # more than a group waits: it is removed between two commits
+    data = write(tmp_path, *numbered(6))
+
+    def on_counts(counts: RunCounts) -> None:
+        if counts.n_samples == 2:
+            shutil.rmtree(tmp_path / "out", ignore_errors=True)
+
+    with pytest.raises(StorageFailed, match="was removed"):
+        run(stub, data, tmp_path / "out", on_counts=on_counts)
+    assert run(stub, data, tmp_path / "out").summary.n == 6
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_refused(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(2))
+    (tmp_path / "held").mkdir(mode=0o500)
+    with pytest.raises(InputError, match="cannot write"):
+        run(stub, data, tmp_path / "held" / "out")
+
+
+def test_a_folder_that_cannot_be_made_is_refused(stub: Stub, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot write"):
+        run(stub, write(tmp_path, *numbered(2)), Path("/proc/airjudge/out"))
+
+
+def test_a_clock_that_jumped_back_between_two_starts_changes_nothing(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(4))
+    stopped_at(stub, "Harbour N2", data, tmp_path / "out")
+    with Store(tmp_path / "out") as store, store.transaction() as database:
+        database.execute("UPDATE starts SET started = '2199-01-01T00:00:00+00:00'")
+    header = run(stub, data, tmp_path / "out")
+    assert header.summary.n == 4
+    assert all(one.seconds >= 0 for one in header.starts)
+
+
+def test_a_journal_of_another_version_is_refused(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(1))
+    run(stub, data, tmp_path / "out")
+    with Store(tmp_path / "out") as store, store.transaction() as database:
+        database.execute("PRAGMA user_version = 99")
+    with pytest.raises(InputError, match="another version"):
+        run(stub, data, tmp_path / "out")
+
+
+def test_a_journal_that_is_no_database_is_a_reason_not_a_crash(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, *numbered(1))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / JOURNAL).write_bytes(b"\0" * 100 + b"nothing that SQLite wrote" * 400)
+    with pytest.raises(StorageFailed, match="not a database"):
+        run(stub, data, tmp_path / "out")
+
+
+# Kills
+
+
+@pytest.mark.parametrize("point", FAILPOINTS)
+def test_a_kill_at_a_failpoint_leaves_a_run_that_ends_as_if_never_killed(
+    stub: Stub, tmp_path: Path, point: str
+) -> None:
+    data = write_rows(tmp_path, 8)
+    whole = KilledRun(stub, data, tmp_path / "whole")
+    assert whole.once() == 0
+    killed = KilledRun(stub, data, tmp_path / "out")
+    assert killed.once(environment={"AIRJUDGE_FAILPOINT": point}) == -signal.SIGKILL
+    assert findings(killed, whole, killed.once()) == []
+
+
+def test_runs_killed_twenty_times_at_random_moments_end_as_if_never_killed(stub: Stub, tmp_path: Path) -> None:
+    assert chaos(stub, tmp_path, kills=20, rng=random.Random(7)) == []
