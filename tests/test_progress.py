@@ -1,5 +1,6 @@
 """What is shown while a run goes on: live on a terminal, plain lines elsewhere, nothing if asked."""
 
+import logging
 import os
 import pty
 import re
@@ -15,13 +16,15 @@ from airjudge.cli.progress import display
 from airjudge.schema import RunCounts
 
 SHOW = """
-import time
+import logging, time
 from airjudge.cli.progress import display
 from airjudge.schema import RunCounts
 with display(tick_s=0.01) as shown:
     shown.stage("scoring [bold]d.jsonl", 0, 0)
     shown.counts(RunCounts(n_samples=20, n_restored=5, n_total=80, n_statements=41, failures={"timeout": 2}))
-    time.sleep(0.6)
+    time.sleep(0.3)
+    logging.getLogger("airjudge.judge").warning("server_away", extra={"event": {"tries": 3}})
+    time.sleep(0.3)
 print("done")
 """
 
@@ -50,10 +53,22 @@ def test_a_short_run_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_what_a_module_warns_of_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("airjudge.judge")
+    with display():
+        log.warning(
+            "server_away", extra={"event": {"server": "http://127.0.0.1:1", "tries": 3}, "data": {"x": "secret"}}
+        )
+        log.info("server_busy")
+    log.warning("later")
+    assert capsys.readouterr().err == "server away: server http://127.0.0.1:1, tries 3\n"
+
+
 def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with display(quiet=True, every_s=0.01, tick_s=0.005) as shown:
         shown.stage("starting", 0, 0)
         shown.counts(RunCounts(n_samples=1))
+        logging.getLogger("airjudge.judge").warning("server_away")
         time.sleep(0.05)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
@@ -85,6 +100,7 @@ def test_a_terminal_shows_how_far_the_run_is_and_is_left_clean() -> None:
     assert "41 statements" in text
     assert "2 failed (timeout 2)" in text
     assert "scoring [bold]d.jsonl" in text
+    assert "server away: tries 3" in text
     # The cursor, hidden for the display, is shown again.
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from airjudge.cli import pace
-from airjudge.cli.render import plain_stages, print_line
+from airjudge.cli.render import plain_stages, print_line, printable
 from airjudge.schema import RunCounts
 from airjudge.weights import Progress, silent
 
@@ -83,7 +83,7 @@ class _Watch:
 
 @contextmanager
 def display(*, quiet: bool = False, every_s: float = EVERY_S, tick_s: float = TICK_S) -> Iterator[Display]:
-    """Show a command's stages and its run's counts while the block runs.
+    """Show a command's stages, its run's counts, and what its modules warn of while the block runs.
 
     Args:
         quiet: Show nothing; the log is still told.
@@ -91,29 +91,68 @@ def display(*, quiet: bool = False, every_s: float = EVERY_S, tick_s: float = TI
         tick_s: Seconds between two looks at the counts.
     """
     console = Console(stderr=True)
-    if quiet or not console.is_terminal or console.is_dumb_terminal:
-        watch = _Watch(lambda _counts, _reading: None, (lambda _line: None) if quiet else print_line)
-        with watch.watching(every_s, tick_s):
-            yield Display(silent if quiet else plain_stages(), watch.counts)
-        return
-    screen = _Screen()
-    watch = _Watch(screen.counts, lambda _line: None)
-    live = Live(get_renderable=screen.content, console=console, transient=True, redirect_stdout=False)
-    with live, watch.watching(every_s, tick_s):
-        yield Display(screen.stage, watch.counts)
+    if quiet:
+        watch = _Watch(_unseen, _unread)
+        with watch.watching(every_s, tick_s), _noticed(_unread):
+            yield Display(silent, watch.counts)
+    elif not console.is_terminal or console.is_dumb_terminal:
+        watch = _Watch(_unseen, print_line)
+        with watch.watching(every_s, tick_s), _noticed(print_line):
+            yield Display(plain_stages(), watch.counts)
+    else:
+        screen = _Screen(console)
+        watch = _Watch(screen.counts, _unread)
+        live = Live(get_renderable=screen.content, console=console, transient=True, redirect_stdout=False)
+        with live, watch.watching(every_s, tick_s), _noticed(screen.notice):
+            yield Display(screen.stage, watch.counts)
+
+
+def _unseen(_counts: RunCounts, _reading: pace.Reading) -> None:
+    """Show nothing."""
+
+
+def _unread(_line: str) -> None:
+    """Print nothing."""
+
+
+@contextmanager
+def _noticed(told: Callable[[str], None]) -> Iterator[None]:
+    """Tell a person what the modules warn of, such as a server that went away."""
+    logger, handler = logging.getLogger("airjudge"), _Notices(told)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Notices(logging.Handler):
+    """Events from warnings on, in words; their `data` may quote the data set and are left out."""
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._told = told
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fields = getattr(record, "event", {})
+        words = ", ".join(f"{name} {value}" for name, value in fields.items())
+        self._told(record.getMessage().replace("_", " ") + (f": {words}" if words else ""))
 
 
 class _Screen:
     """The live display: what is being done, and below it how far the run is; drawn when the terminal is."""
 
-    def __init__(self) -> None:
-        self._spinner = Spinner("dots")
+    def __init__(self, console: Console) -> None:
+        self._console, self._spinner = console, Spinner("dots")
         self._rows: tuple[Table | Text, ...] = ()
 
     def stage(self, stage: str, done: int = 0, total: int = 0) -> None:
         far = f" {done:,} of {total:,}" if total else f" {done:,}" if done else ""
         # Names of files may hold what reads like markup: as Text they are printed, never read.
         self._spinner.update(text=Text(stage + far))
+
+    def notice(self, line: str) -> None:
+        self._console.print(Text(printable(line)))
 
     def counts(self, counts: RunCounts, reading: pace.Reading) -> None:
         self._rows = tuple(_rows(counts, reading))
