@@ -167,7 +167,7 @@ def test_a_log_tells_the_run_and_no_text_of_the_data(score: Command, tmp_path: P
     score("--log", tmp_path / "log.jsonl", "--by", "lang", "--fail-under", "0.6")
     text = (tmp_path / "log.jsonl").read_text()
     found = {one["event"]: one for one in map(json.loads, text.splitlines())}
-    assert found["run_finished"]["fields"]["mean"] == 0.5
+    assert found["summary"]["fields"]["mean"] == 0.5
     assert found["progress"]["fields"]["n_samples"] == 4
     assert (found["gate_checked"]["level"], found["gate_checked"]["fields"]["passed"]) == ("warning", False)
     assert not [word for word in ("ferry", "Whales", "When", "not json", '"en"') if word in text]

@@ -88,4 +88,4 @@ def _log_end(header: RunHeader, results: tuple[GateResult, ...]) -> None:
         level = logging.INFO if result.passed else logging.WARNING
         _log.log(level, "gate_checked", extra={"event": result.model_dump(exclude={"reason"})})
     told = header.summary.model_dump(mode="json", exclude={"slices"})  # a slice's value is a text of the data
-    _log.info("run_finished", extra={"event": told})
+    _log.info("summary", extra={"event": told})
