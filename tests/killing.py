@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from airjudge.errors import InputError
 from airjudge.journal import Reader
@@ -48,7 +49,7 @@ class KilledRun:
     def __init__(self, stub: Stub, data: Path, out: Path, *options: str) -> None:
         self.stub, self.data, self.out, self.options = stub, data, out, options
         self.twice: list[str] = []
-        self.n_kills = 0
+        self.n_kills = self.n_starts = 0
 
     def start(self, environment: Mapping[str, str] | None = None, *, python_options: Sequence[str] = ()) -> Runner:
         """Start the command in a process group of its own; `python_options` stand before its `-m`."""
@@ -65,6 +66,7 @@ class KilledRun:
 
     def once(self, kill_after: float | None = None, environment: Mapping[str, str] | None = None) -> int:
         """Start it, kill its group that many seconds after its first question, and give its exit code."""
+        self.n_starts += 1
         before, n_before = committed(self.out), len(self.stub.requests)
         with self.start(environment) as process:
             if kill_after is not None:
@@ -95,8 +97,17 @@ def write_rows(folder: Path, n_samples: int = N_SAMPLES) -> Path:
     return path
 
 
-def chaos(stub: Stub, folder: Path, *, kills: int, rng: random.Random) -> list[str]:
-    """Kill runs until there were that many kills, let each end, and say what does not hold of any."""
+class Chaos(NamedTuple):
+    """How often runs were killed, how many ended after how many starts, and what does not hold of any."""
+
+    n_kills: int
+    n_runs: int
+    n_starts: int
+    wrong: list[str]
+
+
+def chaos(stub: Stub, folder: Path, *, kills: int, rng: random.Random) -> Chaos:
+    """Kill runs until there were that many kills, and let each end."""
     stub.config.latency_s = LATENCY_S
     data = write_rows(folder)
     whole = KilledRun(stub, data, folder / "whole")
@@ -105,17 +116,16 @@ def chaos(stub: Stub, folder: Path, *, kills: int, rng: random.Random) -> list[s
     # About as long as asking takes: what is left after a kill or two is little, and later ones meet the exports.
     horizon = 0.3 * (time.monotonic() - began)
     wrong: list[str] = []
-    n_kills = n_runs = 0
+    n_kills = n_runs = n_starts = 0
     while n_kills < kills:
         n_runs += 1
         run = KilledRun(stub, data, folder / f"run{n_runs}")
         while n_kills + run.n_kills < kills and run.once(rng.uniform(0, horizon)) != 0:
             pass
         code = run.once()
-        n_kills += run.n_kills
+        n_kills, n_starts = n_kills + run.n_kills, n_starts + run.n_starts
         wrong += [f"run {n_runs}: {what}" for what in findings(run, whole, code)]
-        print(f"{n_kills} kills, {n_runs} runs, {len(wrong)} findings", flush=True)  # noqa: T201
-    return wrong
+    return Chaos(n_kills, n_runs, n_starts, wrong)
 
 
 def findings(run: KilledRun, whole: KilledRun, code: int) -> list[str]:

@@ -1,10 +1,6 @@
-"""What a run promises: results as if nothing had happened, and nothing that was completed asked twice."""
+"""A start after a stop: results as if nothing had happened, and nothing completed asked twice."""
 
-import asyncio
 import json
-import os
-import random
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -12,73 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from airjudge import ContextRecall, JudgeSettings
-from airjudge.errors import InputError, JudgeUnauthorized, RunDiffers, RunLocked, StorageFailed
-from airjudge.journal import JOURNAL, Reader, Store
-from airjudge.run import RunHeader, RunSettings, RunState, read_scored, score_dataset, verify_run
-from airjudge.run.folder import EXPORTS
-from airjudge.run.scoring import OnCounts, uncounted
-from airjudge.schema import ReasonsPolicy, RunCounts
-from tests.killing import KilledRun, chaos, committed, findings, statement_asked, write_rows
-from tests.rows import Row, connected, row
+from airjudge import JudgeSettings
+from airjudge.errors import InputError, JudgeUnauthorized, RunDiffers, RunLocked
+from airjudge.journal import JOURNAL, Reader
+from airjudge.run import read_scored, verify_run
+from airjudge.schema import RunCounts
+from tests.killing import KilledRun, committed
+from tests.rows import row
+from tests.runs import STOP, exports, numbered, run, statements_asked, stopped_at, write
 from tests.stub import Fault, Stub, StubConfig
 from tests.stub import faults as faults_of
-
-STOP = faults_of.respond(401)
-ONE_AT_A_TIME = JudgeSettings(concurrency=1)
-FAILPOINTS = [
-    "before_commit:4", "after_commit:4", "during_export:2", "before_rename:3", "after_rename:3", "after_finish",
-]  # fmt: skip
 
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
     with Stub() as running:
         yield running
-
-
-def write(folder: Path, *rows: Row | str, name: str = "rows.jsonl") -> Path:
-    path = folder / name
-    lines = [one if isinstance(one, str) else json.dumps(one) for one in rows]
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def run(
-    stub: Stub,
-    data: Path,
-    out: Path,
-    *,
-    asked: JudgeSettings = ONE_AT_A_TIME,
-    reasons: ReasonsPolicy = "none",
-    on_counts: OnCounts = uncounted,
-    **settings: object,
-) -> RunHeader:
-    metric = ContextRecall(connected(stub, asked), reasons=reasons)
-    chosen = RunSettings.model_validate(settings)
-    return asyncio.run(score_dataset(data, metric, out, settings=chosen, on_counts=on_counts))
-
-
-def stopped_at(stub: Stub, text: str, data: Path, out: Path, **settings: object) -> None:
-    """Run until a question with this text, which the server refuses in a way that ends the run."""
-    fault = Fault(STOP, when=faults_of.mentions(text))
-    stub.faults.append(fault)
-    with pytest.raises(JudgeUnauthorized):
-        run(stub, data, out, **settings)  # type: ignore[arg-type]
-    stub.faults.remove(fault)
-    stub.clear()
-
-
-def asked(stub: Stub) -> list[str]:
-    return sorted(text for one in stub.chats if (text := statement_asked(one)))
-
-
-def exports(out: Path) -> dict[str, bytes]:
-    return {name: (out / name).read_bytes() for name in EXPORTS}
-
-
-def numbered(count: int) -> list[Row]:
-    return [row(f"N{n}") for n in range(count)]
 
 
 # A start after a stop
@@ -96,7 +41,7 @@ def test_kill_9_after_about_half_of_ten_rows_and_the_next_start_asks_exactly_the
     assert 0 < len(done) < 10
     stub.clear()
     assert killed.once() == 0
-    assert asked(stub) == sorted({f"Harbour N{n} opened pier one." for n in range(10)} - done)
+    assert statements_asked(stub) == sorted({f"Harbour N{n} opened pier one." for n in range(10)} - done)
     summary = json.loads((tmp_path / "out" / "run.json").read_text())["summary"]
     assert (summary["n"], summary["mean"]) == (10, 1)
 
@@ -116,7 +61,7 @@ def test_of_a_sample_that_is_partly_done_only_the_missing_statements_are_asked(s
     stopped_at(stub, "Statement: Harbour Middle opened pier four.", data, tmp_path / "out")
     assert len(committed(tmp_path / "out")) == 3
     run(stub, data, tmp_path / "out")
-    assert asked(stub) == ["Harbour Middle opened pier five.", "Harbour Middle opened pier four."]
+    assert statements_asked(stub) == ["Harbour Middle opened pier five.", "Harbour Middle opened pier four."]
 
 
 def test_the_single_call_is_not_made_again_when_its_verdicts_are_committed(stub: Stub, tmp_path: Path) -> None:
@@ -129,7 +74,7 @@ def test_the_single_call_is_not_made_again_when_its_verdicts_are_committed(stub:
     assert len(committed(tmp_path / "out")) == 2
     run(stub, data, tmp_path / "out", asked=ragas)
     assert not [one for one in stub.chats if about(one)]
-    assert asked(stub) == ["Harbour Middle opened pier three."]
+    assert statements_asked(stub) == ["Harbour Middle opened pier three."]
     [sample] = read_scored(tmp_path / "out")
     assert [one.reason for one in sample.statements] == [None, "said so", None]
 
@@ -147,7 +92,7 @@ def test_a_reason_is_asked_again_until_the_samples_row_is_there_and_never_after(
     about = [one.text for one in stub.chats if of_a_reason(one) and "Harbour Middle" in one.text]
     assert len(about) == 1
     assert "Statement: Harbour Middle opened pier two." in about[0]
-    assert asked(stub) == ["Harbour South opened pier one."]
+    assert statements_asked(stub) == ["Harbour South opened pier one."]
     assert all(verdict.reason for one in read_scored(tmp_path / "out") for verdict in one.statements)
 
 
@@ -158,7 +103,7 @@ def test_a_finished_run_started_again_asks_nothing_and_changes_no_byte(stub: Stu
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.name != "run.lock"}
     stub.clear()
     assert run(stub, data, tmp_path / "out") == first
-    assert asked(stub) == []
+    assert statements_asked(stub) == []
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.name != "run.lock"} == before
 
 
@@ -170,7 +115,7 @@ def test_an_export_that_went_missing_is_made_again_by_the_next_start(stub: Stub,
     (tmp_path / "out" / "samples.jsonl").write_text("half")
     stub.clear()
     run(stub, data, tmp_path / "out")
-    assert asked(stub) == []
+    assert statements_asked(stub) == []
     assert exports(tmp_path / "out") == before
 
 
@@ -218,7 +163,7 @@ def test_another_judge_on_the_same_folder_is_refused_field_by_field(stub: Stub, 
     with Stub(StubConfig(model="other", version="0.33.0")) as another:
         with pytest.raises(RunDiffers) as refused:
             run(another, data, tmp_path / "out")
-        assert asked(another) == []
+        assert statements_asked(another) == []
     assert "signature.judge: judge there, other now" in str(refused.value)
     assert "signature.server: vllm-0.32.0 there, vllm-0.33.0 now" in str(refused.value)
     assert "--fork" not in refused.value.hint
@@ -249,7 +194,7 @@ def test_settings_that_change_no_verdict_are_free(stub: Stub, tmp_path: Path) ->
     data = write(tmp_path, *numbered(4))
     stopped_at(stub, "Harbour N2", data, tmp_path / "out")
     run(stub, data, tmp_path / "out", asked=JudgeSettings(concurrency=3, timeout_s=7), bad_lines="stop")
-    assert asked(stub) == ["Harbour N2 opened pier one.", "Harbour N3 opened pier one."]
+    assert statements_asked(stub) == ["Harbour N2 opened pier one.", "Harbour N3 opened pier one."]
 
 
 def test_an_input_that_changed_is_refused_by_its_name_before_the_judge_is_asked(stub: Stub, tmp_path: Path) -> None:
@@ -275,7 +220,7 @@ def test_a_second_run_on_a_folder_is_refused_by_the_name_of_the_first_until_that
     data = write(tmp_path, *numbered(3))
     killed = KilledRun(stub, data, tmp_path / "out")
     with killed.start() as first:
-        while not any("N1" in text for text in asked(stub)):
+        while not any("N1" in text for text in statements_asked(stub)):
             time.sleep(0.01)
         with pytest.raises(RunLocked, match=f"process {first.pid} on "):
             run(stub, data, tmp_path / "out")
@@ -290,7 +235,7 @@ def test_overwrite_begins_anew(stub: Stub, tmp_path: Path) -> None:
     run(stub, data, tmp_path / "out")
     stub.clear()
     header = run(stub, data, tmp_path / "out", overwrite=True)
-    assert len(asked(stub)) == 2
+    assert len(statements_asked(stub)) == 2
     assert len(header.starts) == 1
 
 
@@ -305,9 +250,9 @@ def test_failed_samples_are_asked_again_on_demand_and_keep_their_other_verdicts(
     stub.faults.clear()
     stub.clear()
     assert run(stub, data, tmp_path / "out").summary.n_failed == 2
-    assert asked(stub) == []
+    assert statements_asked(stub) == []
     header = run(stub, data, tmp_path / "out", retry_failed=True)
-    assert asked(stub) == ["Harbour Middle opened pier two."]
+    assert statements_asked(stub) == ["Harbour Middle opened pier two."]
     assert header.summary.failures == {"bad_line": 1}
     assert verify_run(tmp_path / "out").findings == ()
 
@@ -330,7 +275,7 @@ def test_a_bad_line_stops_the_run_where_that_was_asked_and_what_is_done_is_kept(
     assert [one.id for one in read_scored(tmp_path / "out")] == ["A", "B"]
     stub.clear()
     assert run(stub, data, tmp_path / "out").summary.n == 4
-    assert asked(stub) == ["Harbour C opened pier one."]
+    assert statements_asked(stub) == ["Harbour C opened pier one."]
 
 
 def test_only_the_columns_to_keep_are_carried_into_the_records(stub: Stub, tmp_path: Path) -> None:
@@ -350,7 +295,7 @@ def test_a_fork_asks_only_what_changed_wherever_it_stands_now(stub: Stub, tmp_pa
     changed = row("B") | {"retrieved_contexts": ["Harbour B opened pier one, and no other."]}
     data = write(tmp_path, row("D"), changed, row("C") | {"lang": "en"}, row("A", 2))
     header = run(stub, data, tmp_path / "new", fork=tmp_path / "old", keep=("lang",))
-    assert asked(stub) == ["Harbour B opened pier one.", "Harbour D opened pier one."]
+    assert statements_asked(stub) == ["Harbour B opened pier one.", "Harbour D opened pier one."]
     assert header.n_taken_over == 2
     run(stub, data, tmp_path / "fresh", keep=("lang",))
     assert exports(tmp_path / "new") == exports(tmp_path / "fresh")
@@ -379,182 +324,3 @@ def test_a_fork_takes_no_miss_over_that_an_empty_retrieval_made(stub: Stub, tmp_
     header = run(stub, data, tmp_path / "new", fork=tmp_path / "old", zero_if_empty=False)
     assert (header.summary.failures, header.n_taken_over) == ({"empty_contexts": 1}, 0)
     assert verify_run(tmp_path / "new").findings == ()
-
-
-# Signals
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_one_signal_lets_what_is_in_flight_end_and_begins_nothing_else(
-    stub: Stub, tmp_path: Path, number: signal.Signals
-) -> None:
-    stub.faults.append(Fault(faults_of.hang(1.0), when=faults_of.mentions("Harbour N")))
-    data = write(tmp_path, *numbered(9))
-    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "2")
-    with killed.start() as process:
-        while not asked(stub):
-            time.sleep(0.01)
-        process.send_signal(number)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert b"2 samples are done" in err
-    assert b"hint: The same command goes on" in err
-    assert b"Traceback" not in err
-    assert len(committed(tmp_path / "out")) == 2
-    assert RunState.model_validate_json((tmp_path / "out" / "run.json").read_bytes()).state == "interrupted"
-    stub.faults.clear()
-    assert killed.once() == 0
-    assert killed.twice == []
-    assert len(list(read_scored(tmp_path / "out"))) == 9
-
-
-def test_two_signals_abort_at_once_and_leave_a_run_to_go_on_with(stub: Stub, tmp_path: Path) -> None:
-    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.mentions("Harbour N3")))
-    data = write(tmp_path, *numbered(5))
-    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "1")
-    with killed.start() as process:
-        while not any("N3" in text for text in asked(stub)):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)  # half of what the open question would take
-    assert (process.returncode, b"Traceback" in err) == (130, False)
-    stub.faults.clear()
-    assert killed.once() == 0
-    assert len(list(read_scored(tmp_path / "out"))) == 5
-
-
-def test_a_signal_while_the_server_is_proved_ends_at_once(stub: Stub, tmp_path: Path) -> None:
-    stub.faults.append(Fault(faults_of.hang(60), when=faults_of.schema_named("canary")))
-    killed = KilledRun(stub, write(tmp_path, *numbered(2)), tmp_path / "out")
-    with killed.start() as process:
-        while not any(one.schema_name == "canary" for one in stub.requests):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
-    assert (process.returncode, b"Traceback" in err, b"hint: The same command" in err) == (130, False, True)
-
-
-def test_a_signal_while_the_results_are_written_leaves_a_run_to_go_on_with(stub: Stub, tmp_path: Path) -> None:
-    data = write(tmp_path, *numbered(3))
-    killed = KilledRun(stub, data, tmp_path / "out")
-    interrupt_oneself = (
-        "import os, signal, airjudge.run.export as e; "
-        "e.summarise = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT); "
-        "import sys; sys.argv = sys.argv[2:]; from airjudge.cli import main; main()"
-    )
-    with killed.start(python_options=["-c", interrupt_oneself]) as process:
-        _, err = process.communicate(timeout=30)
-    assert (process.returncode, b"Traceback" in err, b"hint: The same command" in err) == (130, False, True)
-    stub.clear()
-    assert killed.once() == 0
-    assert asked(stub) == []
-
-
-def test_a_drain_takes_no_longer_than_one_request_may(stub: Stub, tmp_path: Path) -> None:
-    stub.faults.append(Fault(faults_of.hang(0.8), when=faults_of.mentions("Harbour Middle")))
-    data = write(tmp_path, row("Middle", 10))
-    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "1", "--timeout", "2")
-    with killed.start() as process:
-        while not asked(stub):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-    assert process.returncode == 130
-    # Ten questions of .8 s are not all asked within 2 s; those that were are kept.
-    assert 1 <= len(committed(tmp_path / "out")) < 10
-
-
-# Disks
-
-
-def test_a_full_disk_stops_the_run_with_a_reason_and_what_was_committed_is_kept(stub: Stub, tmp_path: Path) -> None:
-    data = write(tmp_path, *(row(f"N{n}" + "x" * 2000) for n in range(150)))
-    killed = KilledRun(stub, data, tmp_path / "out", "--concurrency", "8")
-    small = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)); "
-    prlimit = ["-c", small + "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"]
-    with killed.start(python_options=prlimit) as process:
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 3
-    assert b"error: " in err
-    assert b"hint: " in err
-    assert b"Traceback" not in err
-    kept = len(committed(tmp_path / "out"))
-    assert 0 < kept < 150
-    stub.clear()
-    assert killed.once() == 0
-    assert len(asked(stub)) == 150 - kept
-    assert verify_run(tmp_path / "out").findings == ()
-
-
-def test_a_folder_that_is_removed_under_a_run_stops_it(stub: Stub, tmp_path: Path) -> None:
-    stub.config.latency_s = 0.1  # more than a group waits: it is removed between two commits
-    data = write(tmp_path, *numbered(6))
-
-    def on_counts(counts: RunCounts) -> None:
-        if counts.n_samples == 2:
-            shutil.rmtree(tmp_path / "out", ignore_errors=True)
-
-    with pytest.raises(StorageFailed, match="was removed"):
-        run(stub, data, tmp_path / "out", on_counts=on_counts)
-    assert run(stub, data, tmp_path / "out").summary.n == 6
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_is_refused(stub: Stub, tmp_path: Path) -> None:
-    data = write(tmp_path, *numbered(2))
-    (tmp_path / "held").mkdir(mode=0o500)
-    with pytest.raises(InputError, match="cannot write"):
-        run(stub, data, tmp_path / "held" / "out")
-
-
-def test_a_folder_that_cannot_be_made_is_refused(stub: Stub, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot write"):
-        run(stub, write(tmp_path, *numbered(2)), Path("/proc/airjudge/out"))
-
-
-def test_a_clock_that_jumped_back_between_two_starts_changes_nothing(stub: Stub, tmp_path: Path) -> None:
-    data = write(tmp_path, *numbered(4))
-    stopped_at(stub, "Harbour N2", data, tmp_path / "out")
-    with Store(tmp_path / "out") as store, store.transaction() as database:
-        database.execute("UPDATE starts SET started = '2199-01-01T00:00:00+00:00'")
-    header = run(stub, data, tmp_path / "out")
-    assert header.summary.n == 4
-    assert all(one.seconds >= 0 for one in header.starts)
-
-
-def test_a_journal_of_another_version_is_refused(stub: Stub, tmp_path: Path) -> None:
-    data = write(tmp_path, *numbered(1))
-    run(stub, data, tmp_path / "out")
-    with Store(tmp_path / "out") as store, store.transaction() as database:
-        database.execute("PRAGMA user_version = 99")
-    with pytest.raises(InputError, match="another version"):
-        run(stub, data, tmp_path / "out")
-
-
-def test_a_journal_that_is_no_database_is_a_reason_not_a_crash(stub: Stub, tmp_path: Path) -> None:
-    data = write(tmp_path, *numbered(1))
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / JOURNAL).write_bytes(b"\0" * 100 + b"nothing that SQLite wrote" * 400)
-    with pytest.raises(StorageFailed, match="not a database"):
-        run(stub, data, tmp_path / "out")
-
-
-# Kills
-
-
-@pytest.mark.parametrize("point", FAILPOINTS)
-def test_a_kill_at_a_failpoint_leaves_a_run_that_ends_as_if_never_killed(
-    stub: Stub, tmp_path: Path, point: str
-) -> None:
-    data = write_rows(tmp_path, 8)
-    whole = KilledRun(stub, data, tmp_path / "whole")
-    assert whole.once() == 0
-    killed = KilledRun(stub, data, tmp_path / "out")
-    assert killed.once(environment={"AIRJUDGE_FAILPOINT": point}) == -signal.SIGKILL
-    assert findings(killed, whole, killed.once()) == []
-
-
-def test_runs_killed_twenty_times_at_random_moments_end_as_if_never_killed(stub: Stub, tmp_path: Path) -> None:
-    assert chaos(stub, tmp_path, kills=20, rng=random.Random(7)) == []

@@ -7,6 +7,7 @@ one, no statement was asked again after its verdict was committed, and `airjudge
 """
 
 import argparse
+import json
 import random
 import sys
 import time
@@ -18,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.killing import chaos
 from tests.stub import Stub
 
+RESULTS = Path(__file__).parents[1] / "results" / "chaos.json"
+
 
 def main() -> None:
     """Kill, and exit with 1 if something does not hold."""
@@ -27,10 +30,11 @@ def main() -> None:
     options = parser.parse_args()
     began = time.monotonic()
     with TemporaryDirectory() as folder, Stub() as stub:
-        wrong = chaos(stub, Path(folder), kills=options.kills, rng=random.Random(options.seed))
-    print(*wrong, sep="\n")
-    print(f"{options.kills} kills in {time.monotonic() - began:.0f} s: {len(wrong)} findings")
-    sys.exit(bool(wrong))
+        ended = chaos(stub, Path(folder), kills=options.kills, rng=random.Random(options.seed))
+    figures = ended._asdict() | {"seed": options.seed, "seconds": round(time.monotonic() - began)}
+    RESULTS.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(figures))
+    sys.exit(bool(ended.wrong))
 
 
 if __name__ == "__main__":

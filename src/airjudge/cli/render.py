@@ -71,6 +71,7 @@ def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[
         "signature": str(header.signature),
         **header.usage.model_dump(),
         "seconds": round(header.seconds, 3),
+        "n_taken_over": header.n_taken_over,
         "rates": speed.model_dump() if speed else None,
         **told,
     }
@@ -87,6 +88,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
         table.add_row("bounds with the failed ones", _range(summary.bounds))
     table.add_row("statements", _statement_counts(summary))
+    if header.n_taken_over:
+        table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     table.add_row("tokens", _tokens(header.usage))
     table.add_row("time", _time(header))
     table.add_row("signature", Text(str(header.signature)))

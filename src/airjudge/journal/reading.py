@@ -51,11 +51,12 @@ class Reader:
             raise InputError(msg, "Name the folder that --out named.")
         with storage(self.path):
             self._database = _connected(self.path)
-            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        ((version,),) = self.rows("PRAGMA user_version")
+        self.is_empty = version == 0
         if version not in {0, VERSION}:
+            self._database.close()
             msg = f"{self.path} was made by another version of airjudge (format {version}, not {VERSION})"
             raise InputError(msg, "Use the version that made it.")
-        self.is_empty = version == 0
 
     def __enter__(self) -> Self:
         """Give the open journal."""
@@ -144,14 +145,15 @@ def _connected(path: Path) -> sqlite3.Connection:
 
     A WAL is read through a file beside it, which SQLite has to make if it is not there.
     """
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=30)
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    database = sqlite3.connect(address, uri=True, isolation_level=None, timeout=30)
     try:
         database.execute("PRAGMA user_version").fetchone()
-    except sqlite3.OperationalError:
+    except sqlite3.DatabaseError as error:
         database.close()
-        if path.with_name(path.name + "-wal").exists():
+        if not isinstance(error, sqlite3.OperationalError) or path.with_name(f"{path.name}-wal").exists():
             raise
-        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+        return sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
     return database
 
 

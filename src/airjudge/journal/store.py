@@ -81,10 +81,14 @@ class Store:
         self.path = folder / JOURNAL
         with storage(self.path):
             self._database = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = FULL")
-            self._make_tables()
-            self._inode = self.path.stat().st_ino
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                self._database.execute("PRAGMA synchronous = FULL")
+                self._make_tables()
+                self._inode = self.path.stat().st_ino
+            except BaseException:
+                self._database.close()
+                raise
 
     def __enter__(self) -> Self:
         """Give the open journal."""

@@ -24,7 +24,7 @@ from airjudge.run.folder import (
     state_of,
     write_state,
 )
-from airjudge.schema import ScoredSample
+from airjudge.schema import ScoredSample, Summary
 from airjudge.summary import summarise
 
 BOOTSTRAP_SEED: Final = 20_261_130
@@ -62,12 +62,16 @@ def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
             files.enter_context(_opened(out / SAMPLES_TABLE, "parquet", "samples")),
             files.enter_context(_opened(out / STATEMENTS_TABLE, "parquet", "statements")),
         ]
-        samples = _passing(journal.scored(), adds)
-        summary = summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=sliced_by(journal))
+        summary = summed_up(_passing(journal.scored(), adds), by=sliced_by(journal))
     with written_whole(out / SUMMARY) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
     hashes: dict[str, JsonValue] = {name: file_hash(out / name) for name in EXPORTS}
     return {"summary": summary.model_dump(mode="json"), "exports": hashes}
+
+
+def summed_up(samples: Iterable[ScoredSample], *, by: Sequence[str]) -> Summary:
+    """The summary of a run's samples, sliced by columns; the same for the same scores."""
+    return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=by)
 
 
 def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Path | None = None) -> tuple[Path, int]:

@@ -4,14 +4,11 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from airjudge import scoring
 from airjudge.journal import Reader, file_hash
-from airjudge.run.export import BOOTSTRAP_SEED
+from airjudge.run.export import summed_up
 from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, sliced_by, state_of
 from airjudge.schema import Record, ScoredSample, Summary, Verdict
-from airjudge.summary import summarise
 
 
 class Verified(Record):
@@ -54,7 +51,7 @@ def verify_run(out: Path) -> Verified:
         damage = [f"the journal is damaged: {line}" for line in journal.damage()]
         state = state_of(journal)
         audit = _Audit(is_finished=isinstance(state, RunHeader))
-        summary = summarise(audit.through(journal), rng=np.random.default_rng(BOOTSTRAP_SEED), by=sliced_by(journal))
+        summary = summed_up(audit.through(journal), by=sliced_by(journal))
     findings = damage + audit.findings
     if isinstance(state, RunHeader):
         findings += _of_exports(out, state, summary=summary, lines=audit.lines.hexdigest())
