@@ -136,6 +136,19 @@ def test_slices_are_shown_and_in_the_object(score: Command) -> None:
     assert kept == [{"lang": "en"}, {"lang": "en"}, {"lang": "de"}, {}]
 
 
+def test_a_finished_run_is_sliced_by_what_it_kept_without_a_question(score: Command) -> None:
+    score("--keep", "lang")
+    n_asked = len([one for one in score.stub.requests if "ferry" in one.text])
+    found = json.loads(score("--by", "lang", "--json").stdout)
+    assert [(one["value"], one["n"]) for one in found["slices"]] == [("en", 2), ("de", 1), ("(none)", 1)]
+    assert len([one for one in score.stub.requests if "ferry" in one.text]) == n_asked
+    exported = json.loads((score.folder / "out" / "summary.json").read_text())
+    assert exported["slices"] == found["slices"]
+    command = [sys.executable, "-m", "airjudge", "verify", str(score.folder / "out")]
+    verified = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
 def test_quiet_prints_nothing_but_what_went_wrong(score: Command) -> None:
     ended = score("--quiet")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

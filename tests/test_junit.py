@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge.errors import InputError
+from airjudge.errors import InputError, StorageFailed
 from airjudge.gates import FailUnder, Gate, check_all, parse_max_failed
 from airjudge.junit import Suite, check_junit_path, write_junit
 from airjudge.schema import SampleError, ScoredSample, Verdict
@@ -127,7 +127,7 @@ def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> Non
         raise OSError(28, "No space left on device")
 
     summary = summarise([scored()], rng=np.random.default_rng(0))
-    with pytest.raises(InputError, match="No space left"):
+    with pytest.raises(StorageFailed, match="No space left"):
         write_junit(path, breaks_off(), Suite("d", summary, STARTED, 1.0))
     assert path.read_text() == "earlier"
     assert list(tmp_path.iterdir()) == [path]

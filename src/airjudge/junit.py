@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from airjudge.errors import InputError
 from airjudge.gates import GateResult
+from airjudge.journal import written_whole
 from airjudge.schema import ScoredSample, Summary
 
 HINT: Final = "Name another file with --junit."
@@ -56,19 +57,10 @@ def write_junit(path: Path, samples: Iterable[ScoredSample], suite: Suite) -> No
     """Write the file, and put it in its place when it is whole.
 
     Raises:
-        InputError: If it cannot be written; an earlier file of that name is as it was.
+        StorageFailed: If it cannot be written; an earlier file of that name is as it was.
     """
-    temporary = path.with_name(f"{path.name}.partial")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(_lines(samples, suite))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        msg = f"cannot write {path}: {error.strerror}"
-        raise InputError(msg, HINT) from error
+    with written_whole(path) as file:
+        file.writelines(line.encode() for line in _lines(samples, suite))
 
 
 def _lines(samples: Iterable[ScoredSample], suite: Suite) -> Iterator[str]:

@@ -63,7 +63,7 @@ def deliver(header: RunHeader, out: Path, wanted: Wanted) -> int:
     """Tell what a run found, and give the exit code: 0, or 1 if a gate did not let it pass.
 
     Raises:
-        InputError: If the JUnit file cannot be written; the rest was told before.
+        StorageFailed: If the JUnit file cannot be written; the rest was told before.
     """
     results = check_all(wanted.gates, header.summary)
     if wanted.as_json:

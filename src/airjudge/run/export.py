@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -20,6 +20,7 @@ from airjudge.run.folder import (
     STATEMENTS_TABLE,
     SUMMARY,
     opened_folder,
+    sliced_by,
     state_of,
     write_state,
 )
@@ -61,19 +62,16 @@ def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
             files.enter_context(_opened(out / SAMPLES_TABLE, "parquet", "samples")),
             files.enter_context(_opened(out / STATEMENTS_TABLE, "parquet", "statements")),
         ]
-        summary = summed_up(_passing(journal.scored(), adds), journal)
+        summary = summed_up(_passing(journal.scored(), adds), by=sliced_by(journal))
     with written_whole(out / SUMMARY) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
     hashes: dict[str, JsonValue] = {name: file_hash(out / name) for name in EXPORTS}
     return {"summary": summary.model_dump(mode="json"), "exports": hashes}
 
 
-def summed_up(samples: Iterable[ScoredSample], journal: Reader) -> Summary:
-    """The summary of a run's samples, sliced as its journal says; the same for the same scores."""
-    settings = journal.header()["settings"]
-    by = settings["by"] if isinstance(settings, dict) else []
-    columns = [str(column) for column in by] if isinstance(by, list) else []
-    return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=columns)
+def summed_up(samples: Iterable[ScoredSample], *, by: Sequence[str]) -> Summary:
+    """The summary of a run's samples, sliced by columns; the same for the same scores."""
+    return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=by)
 
 
 def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Path | None = None) -> tuple[Path, int]:
@@ -115,11 +113,13 @@ def remake_exports(out: Path) -> int:
         return journal.totals().n_samples
 
 
-def exports_stand(out: Path, journal: Reader) -> bool:
-    """Say whether a run is finished and its exports are as they were written."""
+def exports_stand(out: Path, journal: Reader, *, by: Sequence[str]) -> bool:
+    """Say whether a run is finished, sliced by these columns, and its exports are as they were written."""
     finished = journal.header().get("finished")
     hashes = finished.get("exports") if isinstance(finished, dict) else None
-    return isinstance(hashes, dict) and all(file_hash(out / name) == known for name, known in hashes.items())
+    if not isinstance(hashes, dict) or sliced_by(journal) != list(by):
+        return False
+    return all(file_hash(out / name) == known for name, known in hashes.items())
 
 
 def _passing(scored: Iterable[tuple[int, ScoredSample]], adds: Iterable[Add]) -> Iterator[ScoredSample]:

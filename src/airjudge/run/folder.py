@@ -114,6 +114,13 @@ def state_of(journal: Reader) -> RunState:
     return RunState.model_validate(fields)
 
 
+def sliced_by(journal: Reader) -> list[str]:
+    """The columns that the run's summary is sliced by."""
+    settings = journal.header().get("settings")
+    by = settings.get("by") if isinstance(settings, dict) else None
+    return [str(column) for column in by] if isinstance(by, list) else []
+
+
 def write_state(out: Path, state: RunState) -> None:
     """Write `run.json`, whole.
 

@@ -28,7 +28,6 @@ def identity_of_input(source: Source, settings: RunSettings) -> Identity:
         "zero_if_empty": settings.zero_if_empty,
         "limit": settings.limit,
         "keep": list[JsonValue](sorted(settings.carried)),
-        "by": list[JsonValue](sorted(settings.by)),
     }
 
 

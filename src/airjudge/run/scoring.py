@@ -209,7 +209,7 @@ def _begun(source: Source, metric: ContextRecall, out: Path, *, settings: RunSet
         if settings.retry_failed:
             store.forget_failures()
         run = _Run(source, metric, out, settings, store, journal, fork)
-        if not exports_stand(out, journal):
+        if not exports_stand(out, journal, by=settings.by):
             told = _told(source, metric, settings) | {"data_sha256": wanted[DATA]}
             store.put_header({"identity": wanted, "signature": signature, **told})
             held.enter_context(_started(run))

@@ -12,10 +12,10 @@ class RunSettings(Record):
     """How a data set is scored.
 
     `limit` is the number of places taken from its start; `keep` names input columns that are carried
-    into the records, as are those of `by`, which the summary is sliced by; `bad_lines` says whether a
-    malformed one is a record or stops the run. `overwrite` replaces a run in the folder; `retry_failed`
-    asks again what failed in it; `fork` names the folder of another run whose verdicts are taken over
-    where they are still valid.
+    into the records, `by` those that the summary is sliced by, which are carried too; `bad_lines` says
+    whether a malformed one is a record or stops the run. `overwrite` replaces a run in the folder;
+    `retry_failed` asks again what failed in it; `fork` names the folder of another run whose verdicts are
+    taken over where they are still valid.
     """
 
     zero_if_empty: bool = True
@@ -28,6 +28,6 @@ class RunSettings(Record):
     fork: Path | None = None
 
     @property
-    def carried(self) -> frozenset[str]:
-        """All input columns that go into the records."""
-        return frozenset(self.keep + self.by)
+    def carried(self) -> tuple[str, ...]:
+        """Columns that go into the records, each once; the group has a field of its own."""
+        return tuple(dict.fromkeys(name for name in (*self.keep, *self.by) if name != "group"))
