@@ -23,8 +23,9 @@ from tests.rows import row
 from tests.stub import Stub
 from tests.stub.faults import RecordedRequest
 
-N_SAMPLES = 60
+N_SAMPLES = 80
 LATENCY_S = 0.02
+FOUR_AT_ONCE = ("--concurrency", "4")
 Runner = subprocess.Popen[bytes]
 
 
@@ -110,16 +111,17 @@ def chaos(stub: Stub, folder: Path, *, kills: int, rng: random.Random) -> Chaos:
     """Kill runs until there were that many kills, and let each end."""
     stub.config.latency_s = LATENCY_S
     data = write_rows(folder)
-    whole = KilledRun(stub, data, folder / "whole")
-    began = time.monotonic()
+    whole = KilledRun(stub, data, folder / "whole", *FOUR_AT_ONCE)
     whole.once()
-    # About as long as asking takes: what is left after a kill or two is little, and later ones meet the exports.
-    horizon = 0.3 * (time.monotonic() - began)
+    ended = time.monotonic()
+    # Half of what a whole run takes from its first question on: a run is killed several times, and what
+    # is left to ask becomes so little that later kills meet the exports.
+    horizon = 0.5 * (ended - next(one.arrived_at for one in stub.requests if statement_asked(one)))
     wrong: list[str] = []
     n_kills = n_runs = n_starts = 0
     while n_kills < kills:
         n_runs += 1
-        run = KilledRun(stub, data, folder / f"run{n_runs}")
+        run = KilledRun(stub, data, folder / f"run{n_runs}", *FOUR_AT_ONCE)
         while n_kills + run.n_kills < kills and run.once(rng.uniform(0, horizon)) != 0:
             pass
         code = run.once()

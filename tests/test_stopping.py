@@ -14,7 +14,7 @@ from airjudge.errors import InputError, StorageFailed
 from airjudge.journal import JOURNAL, Store
 from airjudge.run import RunState, read_scored, verify_run
 from airjudge.schema import RunCounts
-from tests.killing import KilledRun, chaos, committed, findings, write_rows
+from tests.killing import FOUR_AT_ONCE, KilledRun, chaos, committed, findings, write_rows
 from tests.rows import row
 from tests.runs import numbered, run, statements_asked, stopped_at, write
 from tests.stub import Fault, Stub
@@ -199,9 +199,9 @@ def test_a_kill_at_a_failpoint_leaves_a_run_that_ends_as_if_never_killed(
     stub: Stub, tmp_path: Path, point: str
 ) -> None:
     data = write_rows(tmp_path, 8)
-    whole = KilledRun(stub, data, tmp_path / "whole")
+    whole = KilledRun(stub, data, tmp_path / "whole", *FOUR_AT_ONCE)
     assert whole.once() == 0
-    killed = KilledRun(stub, data, tmp_path / "out")
+    killed = KilledRun(stub, data, tmp_path / "out", *FOUR_AT_ONCE)
     assert killed.once(environment={"AIRJUDGE_FAILPOINT": point}) == -signal.SIGKILL
     assert findings(killed, whole, killed.once()) == []
 
