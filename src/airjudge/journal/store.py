@@ -133,9 +133,8 @@ class Store:
 
     def put_header(self, values: Mapping[str, JsonValue]) -> None:
         """Write values of the header, in one transaction."""
-        rows = [(key, json.dumps(value)) for key, value in values.items()]
         with self.transaction() as database:
-            database.executemany("INSERT OR REPLACE INTO header VALUES (?, ?)", rows)
+            _put_header(database, values)
 
     def begin(self, runner: str, started: str) -> int:
         """Note a start and give its number; one that never told its end was killed."""
@@ -146,9 +145,10 @@ class Store:
             )
         return int(cursor.lastrowid or 0)
 
-    def end(self, number: int, ended: str, spent: tuple[float, str]) -> None:
-        """Note how a start ended, and what it cost: seconds, and usage as JSON."""
+    def end(self, number: int, ended: str, spent: tuple[float, str], *, header: Mapping[str, JsonValue]) -> None:
+        """Note how a start ended, what it cost (seconds, and usage as JSON), and values of the header with it."""
         with self.transaction() as database:
+            _put_header(database, header)
             database.execute(
                 "UPDATE starts SET ended = ?, seconds = ?, usage = ? WHERE number = ?", (ended, *spent, number)
             )
@@ -210,6 +210,11 @@ def storage(path: Path) -> Iterator[None]:
     except OSError as error:
         msg = f"{path}: {error.strerror or error}"
         raise StorageFailed(msg) from error
+
+
+def _put_header(database: sqlite3.Connection, values: Mapping[str, JsonValue]) -> None:
+    rows = [(key, json.dumps(value)) for key, value in values.items()]
+    database.executemany("INSERT OR REPLACE INTO header VALUES (?, ?)", rows)
 
 
 def _verdict_row(place: int, number: int, verdict: Verdict) -> tuple[str | int | float | None, ...]:

@@ -128,7 +128,19 @@ def write_state(out: Path, state: RunState) -> None:
         StorageFailed: If it cannot be written.
     """
     with written_whole(out / RUN) as file:
-        file.write(state.model_dump_json(indent=2).encode() + b"\n")
+        file.write(_as_file(state))
+
+
+def is_written(out: Path, state: RunState) -> bool:
+    """Say whether `run.json` tells this state."""
+    try:
+        return (out / RUN).read_bytes() == _as_file(state)
+    except OSError:
+        return False
+
+
+def _as_file(state: RunState) -> bytes:
+    return state.model_dump_json(indent=2).encode() + b"\n"
 
 
 @contextmanager

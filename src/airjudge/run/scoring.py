@@ -6,12 +6,13 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from pydantic import JsonValue
@@ -22,7 +23,7 @@ from airjudge.journal import Reader, Row, Store, Writer, failpoint
 from airjudge.metrics import ContextRecall
 from airjudge.run.asking import Asking
 from airjudge.run.export import export_all, exports_stand
-from airjudge.run.folder import Ended, RunHeader, opened_folder, state_of, versions, write_state
+from airjudge.run.folder import Ended, RunHeader, is_written, opened_folder, state_of, versions, write_state
 from airjudge.run.identity import (
     DATA,
     check_run,
@@ -40,6 +41,9 @@ from airjudge.schema import RunCounts
 _log: Final = logging.getLogger("airjudge.run")
 
 OnCounts = Callable[[RunCounts], None]
+
+
+NOTHING: Final[Mapping[str, JsonValue]] = MappingProxyType({})
 
 
 def uncounted(_: RunCounts) -> None:
@@ -72,7 +76,7 @@ async def score_dataset(
             async with metric.judge:
                 run = held.enter_context(_begun(source, metric, out, settings=settings))
                 if not run.start:  # it is finished already
-                    return run.header()
+                    return run.told()
                 await run.ask(stop, on_counts)
             with stop.writing():
                 return run.finish()
@@ -140,17 +144,26 @@ class _Run:
         """
         _log.info("exporting", extra={"event": {"n_samples": self.n_samples}})
         finished = export_all(self.out, self.journal)
-        self.store.put_header({"finished": finished})
-        self.end("finished")
-        failpoint("after_finish")
+        self.end("finished", {"finished": finished})
         _log.info("finished", extra={"event": {"n_samples": self.n_samples, "failures": dict(self.failures)}})
         return self.header()
 
-    def end(self, ended: Ended) -> None:
-        """Note how this start ended, in the journal and in `run.json`."""
-        self.store.end(self.start, ended, self.spent())
-        self.store.put_header({"servers": [one.model_dump(mode="json") for one in self.metric.judge.servers]})
+    def end(self, ended: Ended, header: Mapping[str, JsonValue] = NOTHING) -> None:
+        """Note how this start ended, in the journal, and then in `run.json`."""
+        servers: list[JsonValue] = [one.model_dump(mode="json") for one in self.metric.judge.servers]
+        self.store.end(self.start, ended, self.spent(), header={"servers": servers, **header})
+        failpoint("after_finish")
         write_state(self.out, state_of(self.journal))
+
+    def told(self) -> RunHeader:
+        """The state of a run that an earlier start finished, and `run.json` as it tells it.
+
+        That start may have been killed right before it wrote the file.
+        """
+        header = self.header()
+        if not is_written(self.out, header):
+            write_state(self.out, header)
+        return header
 
     def header(self) -> RunHeader:
         """The state of the finished run.
