@@ -23,7 +23,7 @@ import aiohttp
 import numpy as np
 
 from benchmarks.prompts.figures import Judged, differences, header, table
-from benchmarks.prompts.variants import QUESTIONS, VARIANTS, Message, Sample, Statement, Weights
+from benchmarks.prompts.variants import OFFSETS, QUESTIONS, VARIANTS, Message, Sample, Statement, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -183,9 +183,10 @@ def answered(samples: Sequence[Sample], questions: Sequence[str], known: Mapping
     return [(s, t) for s, t in pairs if all((q, s.id, t.id) in known for q in questions)]
 
 
-def judged(pairs: Sequence[Pair], weights: Weights, known: Mapping[Key, float]) -> Judged:
+def judged(pairs: Sequence[Pair], variant: str, known: Mapping[Key, float]) -> Judged:
     """Log-odds of one variant beside the labels."""
-    logits = [sum(w * known[q, s.id, t.id] for q, w in weights.items()) for s, t in pairs]
+    weights, offset = VARIANTS[variant], OFFSETS.get(variant, 0.0)
+    logits = [offset + sum(w * known[q, s.id, t.id] for q, w in weights.items()) for s, t in pairs]
     return Judged(
         logits=np.array(logits, dtype=np.float64),
         labels=np.array([t.label == 1 for _, t in pairs], dtype=np.bool_),
@@ -256,12 +257,11 @@ def report(
     options: argparse.Namespace,
 ) -> Iterator[str]:
     """Yield the rows of every variant, each followed by its differences if any are wanted."""
-    other = VARIANTS[options.against] if options.against else None
-    for variant, weights in variants.items():
-        ours = {name: judged(p, weights, known) for name, p in pairs.items()}
+    for variant in variants:
+        ours = {name: judged(p, variant, known) for name, p in pairs.items()}
         yield from table(variant, ours, options.seed)
-        if other is not None and variant != options.against:
-            both = {name: (ours[name], judged(p, other, known)) for name, p in pairs.items()}
+        if options.against and variant != options.against:
+            both = {name: (ours[name], judged(p, options.against, known)) for name, p in pairs.items()}
             yield from differences(f"{variant} - {options.against}", both, options.seed)
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from airjudge import prompts, schema
+from airjudge import evidence, profiles, prompts, schema
 
 Message = dict[str, str]
 Weights = Mapping[str, float]
@@ -230,14 +230,14 @@ def framed_question(frame: Frame, layout: Sequence[str], ask: Ask) -> Question:
 
 def closest_part(sample: Sample, statement: Statement, noun: str) -> str:
     """The two sentences of the contexts closest to the statement, under their heading."""
-    lines = "".join(f"- {one}\n" for one in two_closest(sample.contexts, statement.text))
+    lines = "".join(f"- {one}\n" for one in closest(sample.contexts, statement.text, n=2, n_characters=300))
     return f"Sentences of the contexts that are closest to {noun}:\n{lines}\n"
 
 
-def two_closest(contexts: Sequence[str], statement: str) -> list[str]:
-    """The rule that was measured, kept apart from airjudge's own so that a variant's name keeps its meaning.
+def closest(contexts: Sequence[str], statement: str, *, n: int, n_characters: int, around: int = 0) -> list[str]:
+    """The `n` closest sentences, each with `around` neighbours on either side, in the order of the contexts.
 
-    Unlike `airjudge.evidence` it shows all sentences where there are no more than two.
+    The rule that was measured, kept apart from airjudge's own so that a variant's name keeps its meaning.
     """
     parts = [one.strip() for text in contexts for one in re.split(r"(?<=[.!?。])\s+|\n+", text)]
     sentences = [one for one in parts if one]
@@ -250,16 +250,49 @@ def two_closest(contexts: Sequence[str], statement: str) -> list[str]:
         return math.fsum(weights) / (1 + 0.02 * len(words[index]))
 
     ranked = sorted(range(len(sentences)), key=closeness, reverse=True)
-    return [sentences[index][:300] for index in sorted(ranked[:2])]
+    near = {place for index in ranked[:n] for place in range(index - around, index + around + 1)}
+    return [sentences[place][:n_characters] for place in sorted(near) if 0 <= place < len(sentences)]
 
 
-def shipped(sample: Sample, statement: Statement) -> list[Message]:
-    """The messages that airjudge itself sends."""
-    asked = prompts.pointwise(
-        schema.Sample(id=sample.id, user_input=sample.user_input, reference="", retrieved_contexts=sample.contexts),
-        schema.Statement(id=statement.id, text=statement.text),
-    )
-    return [{"role": one.role, "content": one.content} for one in asked.messages]
+# Third round: the closest sentences alone stand for the contexts, or nothing does.
+
+EXTRACTS = {"three": (3, 0), "five": (5, 0), "eight": (8, 0), "twelve": (12, 0), "three-around": (3, 1)}
+"""Number of sentences, each numbered like a context, and of neighbours on either side of each."""
+
+
+def extract_question(extract: str, layout: Sequence[str], ask: Ask) -> Question:
+    """Make one question of the third round: `read` is airjudge's own choice, `none` shows no context."""
+
+    def messages(sample: Sample, statement: Statement) -> list[Message]:
+        if extract == "read":
+            read = evidence.read_for(sample.contexts, statement.text)
+        elif extract == "none":
+            read = [(1, "N/A")]
+        else:
+            n, around = EXTRACTS[extract]
+            read = list(enumerate(closest(sample.contexts, statement.text, n=n, n_characters=400, around=around), 1))
+        shown = {"question": f"Question: {sample.user_input}\n\n", "closest": closest_part(sample, statement, ask.noun)}
+        parts = ["Contexts:\n" + "\n".join(f"[{n}] {text}" for n, text in read) + "\n\n", *(shown[x] for x in layout)]
+        user = "".join(parts) + ask.before + statement.text + ask.after
+        return [{"role": "system", "content": FRAMES["all"].system}, {"role": "user", "content": user}]
+
+    return messages
+
+
+def shipped(place: int) -> Question:
+    """One of the questions that airjudge itself asks about a statement for the default judge."""
+
+    def messages(sample: Sample, statement: Statement) -> list[Message]:
+        ours = schema.Sample(
+            id=sample.id, user_input=sample.user_input, reference="", retrieved_contexts=sample.contexts
+        )
+        asked = prompts.asked(ours, schema.Statement(id=statement.id, text=statement.text), DEFAULT)[place]
+        return [{"role": one.role, "content": one.content} for one in asked.messages]
+
+    return messages
+
+
+DEFAULT = profiles.load_profile("qwen2.5-coder-1.5b").pointwise
 
 
 FIRST_ROUND: dict[str, Question] = {
@@ -274,7 +307,15 @@ SECOND_ROUND: dict[str, Question] = {
     for layout in LAYOUTS
     for ask in SECOND_ASKS
 }
-QUESTIONS: dict[str, Question] = FIRST_ROUND | SECOND_ROUND | {"shipped": shipped}
+THIRD_ROUND: dict[str, Question] = {
+    f"{extract}.{layout}.{ask}": extract_question(extract, LAYOUTS[layout], SECOND_ASKS[ask])
+    for extract in (*EXTRACTS, "read", "none")
+    for layout in LAYOUTS
+    for ask in SECOND_ASKS
+}
+QUESTIONS: dict[str, Question] = (
+    FIRST_ROUND | SECOND_ROUND | THIRD_ROUND | {f"shipped.{n}": shipped(n) for n in range(3)}
+)
 
 VARIANTS: dict[str, Weights] = {
     "base": {"zero.plain.base": 1},
@@ -335,5 +376,18 @@ VARIANTS: dict[str, Weights] = {
     "closest.entailed": {"all.closest.entailed": 1},
     "closest.say": {"all.closest.say": 1},
     "closest.entailed+question": {"all.question-closest.entailed": 1},
-    "shipped": {"shipped": 1},
+    **{f"{extract}.entailed": {f"{extract}.plain.entailed": 1} for extract in (*EXTRACTS, "read", "none")},
+    **{f"{extract}.say": {f"{extract}.plain.say": 1} for extract in ("eight", "read", "none")},
+    "eight.say-all": {"eight.plain.say-all": 1},
+    "eight.entailed+question": {"eight.question.entailed": 1},
+    "eight.entailed+closest": {"eight.closest.entailed": 1},
+    "read.both": {"read.plain.entailed": 0.5, "read.plain.say": 0.5},
+    **{
+        f"read.both-{weight}": {"read.plain.entailed": 0.5, "read.plain.say": 0.5, "none.plain.entailed": -weight}
+        for weight in (0.5, 0.8, 1.0)
+    },
+    "shipped": {"shipped.0": 0.5, "shipped.1": 0.5, "shipped.2": -0.8},
 }
+
+OFFSETS: Mapping[str, float] = {"read.both-0.5": -0.7, "read.both-0.8": -1.12, "read.both-1.0": -1.4, "shipped": -1.12}
+"""Added to a variant's log-odds: the mean log-odds without contexts, -1.4, stays in the verdict."""

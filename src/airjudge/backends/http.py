@@ -194,9 +194,9 @@ class HttpSession:
                     timeout=aiohttp.ClientTimeout(),
                 ) as response,
             ):
-                raw = await response.content.read(MAX_REPLY_BYTES + 1)
-                while raw and not response.content.at_eof() and len(raw) <= MAX_REPLY_BYTES:
-                    raw += await response.content.read(MAX_REPLY_BYTES + 1 - len(raw))
+                received = bytearray(await response.content.read(MAX_REPLY_BYTES + 1))
+                while received and not response.content.at_eof() and len(received) <= MAX_REPLY_BYTES:
+                    received += await response.content.read(MAX_REPLY_BYTES + 1 - len(received))
         except TimeoutError as error:
             raise RequestTimeout(timeout_s) from error
         except aiohttp.ClientConnectorError as error:
@@ -204,6 +204,7 @@ class HttpSession:
             raise JudgeUnreachable(msg_0) from error
         except (aiohttp.ClientError, ConnectionError) as error:
             raise HttpFault(0, f"the connection broke: {str(error) or type(error).__name__}") from error
+        raw = bytes(received)
         if len(raw) > MAX_REPLY_BYTES:
             raise HttpFault(response.status, f"more than {MAX_REPLY_BYTES} bytes came back")
         _check_status(response, raw, url)
