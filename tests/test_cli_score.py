@@ -159,6 +159,15 @@ def test_a_server_that_does_not_come_back_in_time_ends_the_run_with_3(
     assert "--wait-for-server" in ended.err
 
 
+def test_columns_of_other_names_are_told(airjudge: Command, stub: Stub, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"question": "When?", "contexts": ["At six."], "ground_truth": "At six."}\n')
+    ended = airjudge("score", data, *options(stub, tmp_path / "out"))
+    assert ended.code == 0
+    assert "user_input from question, reference from ground_truth, retrieved_contexts from contexts" in ended.err
+    assert "columns:" not in airjudge("score", data, *options(stub, tmp_path / "quiet"), "--quiet").err
+
+
 def test_an_address_outside_is_refused_before_any_name_is_looked_up(
     airjudge: Command, data: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ MAX_CHARACTERS = 400
 """Of one sentence; enough for nearly all, and a bound where a context has no sentence ends."""
 LENGTH_PENALTY = 0.02
 """A long sentence shares words by its length alone; each word of it lowers its score by this share."""
-MIN_SHARE = 0.4
+MIN_SHARE = 0.25
 """The share of a statement's words that its closest sentences must hold to stand for the contexts."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])\s*|\n+")

@@ -69,7 +69,7 @@ def check(
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
     else:
-        _print(source.name, found, report)
+        _print(source, found, report)
     if report.n_bad:
         raise typer.Exit(1)
 
@@ -139,19 +139,19 @@ def _as_object(
     }
 
 
-def _print(name: str, found: "dict[str, JsonValue]", report: "Report") -> None:
+def _print(source: "Source", found: "dict[str, JsonValue]", report: "Report") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from airjudge.cli.render import printable
+    from airjudge.cli.render import columns_line, printable
 
     table = Table(show_header=False, box=None, pad_edge=False)
     for title, text in (*_counts(report), *_costs(found, report)):
         table.add_row(title, Text(printable(text)))
     console = Console(soft_wrap=True)
-    console.print(Text(printable(f"{name}: sha256 {found['data_sha256']}")))
-    console.print(Text("columns: " + printable(_columns(found["mapping"]))))
+    console.print(Text(printable(f"{source.name}: sha256 {found['data_sha256']}")))
+    console.print(Text(columns_line(source.mapping)))
     console.print(table)
     for long in report.too_long:
         console.print(Text(printable(f"{long.path}:{long.line}: {long.id}: {long.length} tokens do not fit")))
@@ -161,11 +161,6 @@ def _print(name: str, found: "dict[str, JsonValue]", report: "Report") -> None:
         console.print(f"and {report.n_bad - len(report.bad_lines)} more bad lines; --json lists all")
     if "note" in found:
         console.print(Text(printable(f"note: {found['note']}")))
-
-
-def _columns(mapping: "JsonValue") -> str:
-    pairs = mapping.items() if isinstance(mapping, dict) else ()
-    return ", ".join(field if field == column else f"{field} from {column}" for field, column in pairs)
 
 
 def _counts(report: "Report") -> "Sequence[tuple[str, str]]":

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -54,6 +54,12 @@ def plain_stages() -> Progress:
         last, printed = stage, time.monotonic()
 
     return told
+
+
+def columns_line(mapping: Mapping[str, str]) -> str:
+    """Which column each field of a sample is read from."""
+    pairs = (field if field == column else f"{field} from {column}" for field, column in mapping.items())
+    return printable("columns: " + ", ".join(pairs))
 
 
 def print_line(line: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -145,6 +146,8 @@ def score(
         fork=fork,
     )
     check_run(source, out, settings)
+    if not quiet:
+        _tell_columns(source.mapping)
     with logging_to(log, with_data=log_data):
         with display(quiet=quiet) as shown, ExitStack() as stack:
             if not base_url:
@@ -157,6 +160,14 @@ def score(
             header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_counts=shown.counts))
         code = deliver(header, out, wanted)
     raise typer.Exit(code)
+
+
+def _tell_columns(mapping: Mapping[str, str]) -> None:
+    """Say which column each field is read from, where that is not told by its name."""
+    from airjudge.cli.render import columns_line, print_line
+
+    if any(field != column for field, column in mapping.items()):
+        print_line(columns_line(mapping))
 
 
 def _check_options(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, Self
 
-from airjudge.errors import AirjudgeError
+from airjudge.errors import AirjudgeError, StorageFailed
 from airjudge.journal.store import Group, Row, Store
 from airjudge.schema import Verdict
 
@@ -63,10 +63,10 @@ class Writer:
         Raises:
             StorageFailed: If an earlier group could not be committed.
         """
-        self._refuse_after_failure()
-        if not verdicts:
-            return
         with self._changed:
+            self._refuse_after_failure()
+            if not verdicts:
+                return
             self._pending.verdicts.update({(place, number): one for number, one in verdicts.items()})
             self._tell_the_thread()
 
@@ -76,9 +76,9 @@ class Writer:
         Raises:
             StorageFailed: If it could not be committed.
         """
-        self._refuse_after_failure()
         committed = self._loop.create_future()
         with self._changed:
+            self._refuse_after_failure()
             self._pending.rows.append(row)
             self._waiting.append(committed)
             self._tell_the_thread()
@@ -93,6 +93,7 @@ class Writer:
         while len(self._pending) >= _ROOM:
             committed = self._loop.create_future()
             with self._changed:
+                self._refuse_after_failure()
                 self._waiting.append(committed)
             await committed
 
@@ -110,15 +111,22 @@ class Writer:
 
     def _work(self) -> None:
         """Commit group after group until the block has ended, or a commit fails."""
-        while (taken := self._next_group()) is not None:
-            group, waiting = taken
-            try:
+        waiting: list[asyncio.Future[None]] = []
+        failure: Exception | None = StorageFailed("the journal's thread ended by a bug; see the trace above")
+        try:
+            while (taken := self._next_group()) is not None:
+                group, waiting = taken
                 self._store.commit(group, start=self._start, spent=self._spent())
-            except (AirjudgeError, *_BUGS) as error:
-                self._failure = error
-                self._loop.call_soon_threadsafe(_fail, waiting, error)
-                return
-            self._loop.call_soon_threadsafe(_release, waiting)
+                self._loop.call_soon_threadsafe(_release, waiting)
+            failure = None
+        except (AirjudgeError, *_BUGS) as error:
+            failure = error
+        finally:  # whatever ended the thread, nobody is left waiting for it
+            if failure is not None:
+                with self._changed:
+                    self._failure = failure
+                    waiting += self._waiting
+                self._loop.call_soon_threadsafe(_fail, waiting, failure)
 
     def _next_group(self) -> tuple[Group, list[asyncio.Future[None]]] | None:
         """Wait until a group is full, old enough or the last one; None when there is nothing more."""
