@@ -141,13 +141,14 @@ def test_an_output_that_cannot_be_written_is_an_input_error(stub: Stub, tmp_path
         run(stub, data, tmp_path / "file" / "out")
 
 
-def test_a_server_that_dies_during_a_run_stops_it_within_its_tries(tmp_path: Path) -> None:
+def test_a_server_that_dies_during_a_run_stops_it_after_the_wait(tmp_path: Path) -> None:
     lines = [GOOD | {"reference": f"Fact {n}."} for n in range(400)]
     data = write_jsonl(tmp_path / "d.jsonl", *lines)
     with ExitStack() as stack:
         stub = stack.enter_context(Stub())
         stub.config.latency_s = 0.05
-        judge = Judge.connect(stub.base_url, stub.model, api_key=stub.api_key)
+        settings = JudgeSettings(wait_for_server_s=0.5)
+        judge = Judge.connect(stub.base_url, stub.model, api_key=stub.api_key, settings=settings)
 
         async def scored() -> None:
             running = asyncio.create_task(score_dataset(data, ContextRecall(judge), tmp_path / "out"))
