@@ -76,6 +76,6 @@ def test_the_efficiency_figures_are_those_of_the_benchmark() -> None:
     for name, milliseconds in found["client_ms_per_verdict"].items():
         assert f"| {name} | {milliseconds:.2f} |" in BENCHMARKS
     for name, tokens in found["tokens"].items():
-        assert f"| {name} | {tokens['computed']:.0f} | {tokens['unique']:.0f} | {tokens['ratio']:.3f} |" in BENCHMARKS
-    if "time" in found:  # measured on a quiet machine alone
-        assert f"{found['time']['median_ratio']:.3f}" in BENCHMARKS
+        figures = f"| {tokens['computed']:.0f} | {tokens['unique']:.0f} | {tokens['ratio']:.3f} |"
+        assert re.search(rf"\| {name}[^|]* {re.escape(figures)}", BENCHMARKS)
+    assert f"{found['time']['median_ratio']:.3f}" in BENCHMARKS
