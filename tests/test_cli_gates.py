@@ -159,7 +159,7 @@ def test_quiet_prints_nothing_but_what_went_wrong(score: Command) -> None:
 
 def test_without_a_terminal_the_last_line_of_progress_has_the_whole_run(score: Command) -> None:
     ended = score()
-    assert ended.stderr.splitlines()[-1].startswith("4 samples")
+    assert ended.stderr.splitlines()[-1].startswith("4 of 4 samples")
     assert "1 failed (bad_line 1)" in ended.stderr
 
 
