@@ -103,7 +103,8 @@ def test_a_data_set_without_a_bad_line_is_told_and_ends_with_0(check: Check, tmp
         "columns: user_input from question, reference from ground_truth, retrieved_contexts from contexts" in ended.out
     )
     rows = [" ".join(line.split()) for line in ended.out.splitlines()]
-    assert {"samples 2", "statements 4", "requests 4"} <= set(rows)
+    # The default judge is asked three questions about each statement: two phrasings, and one without contexts.
+    assert {"samples 2", "statements 4", "requests 12"} <= set(rows)
     assert "repeated 1 say word for word what an earlier one says" in rows
 
 
