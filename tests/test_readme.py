@@ -79,3 +79,12 @@ def test_the_efficiency_figures_are_those_of_the_benchmark() -> None:
         figures = f"| {tokens['computed']:.0f} | {tokens['unique']:.0f} | {tokens['ratio']:.3f} |"
         assert re.search(rf"\| {name}[^|]* {re.escape(figures)}", BENCHMARKS)
     assert f"{found['time']['median_ratio']:.3f}" in BENCHMARKS
+
+
+def test_the_figures_of_chaos_and_scale_are_those_of_the_benchmarks() -> None:
+    chaos = json.loads((RESULTS / "chaos.json").read_text(encoding="utf-8"))
+    assert chaos["wrong"] == []
+    assert f"{chaos['n_kills']} kills over {chaos['n_runs']} runs, {chaos['n_starts']} starts" in BENCHMARKS
+    scale = json.loads((RESULTS / "scale.json").read_text(encoding="utf-8"))
+    assert f"| samples | {scale['samples']} |" in BENCHMARKS
+    assert f"| verdicts per s | {scale['verdicts_per_s']:.0f} |" in BENCHMARKS
