@@ -293,6 +293,7 @@ def shipped(place: int) -> Question:
 
 
 DEFAULT = profiles.load_profile("qwen2.5-coder-1.5b").pointwise
+PRIOR = DEFAULT.prior or schema.Prior(weight=1, log_odds=0)
 
 
 FIRST_ROUND: dict[str, Question] = {
@@ -384,10 +385,13 @@ VARIANTS: dict[str, Weights] = {
     "read.both": {"read.plain.entailed": 0.5, "read.plain.say": 0.5},
     **{
         f"read.both-{weight}": {"read.plain.entailed": 0.5, "read.plain.say": 0.5, "none.plain.entailed": -weight}
-        for weight in (0.5, 0.8, 1.0)
+        for weight in (0.5, 0.8, 0.85, 1.0)
     },
-    "shipped": {"shipped.0": 0.5, "shipped.1": 0.5, "shipped.2": -0.8},
+    "shipped": {"shipped.0": 0.5, "shipped.1": 0.5, "shipped.2": -PRIOR.weight},
 }
 
-OFFSETS: Mapping[str, float] = {"read.both-0.5": -0.7, "read.both-0.8": -1.12, "read.both-1.0": -1.4, "shipped": -1.12}
+OFFSETS: Mapping[str, float] = {
+    **{f"read.both-{weight}": -1.4 * weight for weight in (0.5, 0.8, 0.85, 1.0)},
+    "shipped": PRIOR.log_odds * PRIOR.weight,
+}
 """Added to a variant's log-odds: the mean log-odds without contexts, -1.4, stays in the verdict."""
