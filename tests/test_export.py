@@ -193,3 +193,19 @@ def test_the_command_names_the_file_that_it_wrote(out: Path, airjudge: Callable[
     assert (code, said) == (0, f"4 samples written to {out / 'samples.csv'}\n")
     assert verify_run(out).findings == ()
     assert airjudge("export", out, "-o", out / "x")[0] == 2
+
+
+@pytest.mark.parametrize("stage", ["no tables", "no header", "no start"])
+def test_a_run_that_was_killed_while_it_made_its_journal_is_said_to_have_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stage: str
+) -> None:
+    if stage == "no tables":
+        (tmp_path / JOURNAL).touch()
+    else:
+        with Store(tmp_path) as store:
+            store.put_header({"data": "d.jsonl"} if stage == "no start" else {})
+    monkeypatch.setattr(sys, "argv", ["airjudge", "verify", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "ended before it began" in capsys.readouterr().err

@@ -1,13 +1,17 @@
 """The metric object: what it refuses, what it asks, what it gives back."""
 
 import asyncio
+import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from airjudge import ContextRecall, Judge, JudgeSettings
 from airjudge.errors import EvaluationError
-from airjudge.schema import Sample, Statement
+from airjudge.profiles import load_profile
+from airjudge.schema import Pointwise, Sample, Statement
+from airjudge.server import Server
 from tests.stub import Fault, Stub, by_text
 from tests.stub import faults as faults_of
 
@@ -107,6 +111,39 @@ async def test_scores_asked_for_at_once_share_one_connection_and_one_proof(stub:
     results = await asyncio.gather(*(metric.ascore(**FERRY) for _ in range(5)))  # type: ignore[arg-type]
     assert [one.value for one in results] == [0.5] * 5
     assert sum(request.schema_name == "canary" for request in stub.requests) == 1
+
+
+async def test_phrasings_are_averaged_and_what_is_said_without_contexts_is_taken_off(stub: Stub) -> None:
+    # logit(.8) = ln 4 and logit(.5) = 0 average to ln 2. Without contexts logit(.2) = -ln 4, which is ln 2 less
+    # than the mean of -ln 2; half of that is added: 1.5 ln 2, so p = 2^1.5 / (1 + 2^1.5).
+    said = {"N/A": 0.2, "following is true? The ferry": 0.5, "Statement: The ferry": 0.8}
+    stub.config.probability = lambda messages: next(
+        (p for key, p in said.items() if key in str(messages[-1]["content"])), 0.9
+    )
+    how = {"phrasings": 2, "prior": {"weight": 0.5, "log_odds": -math.log(2)}}
+    judge = judge_of(stub, pointwise=how)
+    result = await ContextRecall(judge).ascore(
+        user_input="When?", retrieved_contexts=["It departs at six."], reference="The ferry departs at six."
+    )
+    assert result.statements[0].probability == pytest.approx(2**1.5 / (1 + 2**1.5))
+    assert verdict_requests(stub) == 3
+    assert "phrasings=2" in result.signature.decoding
+    assert 'prior="0.5@-0.693147"' in result.signature.decoding
+
+
+def test_the_default_judge_is_asked_what_its_profile_says() -> None:
+    server = Server(
+        base_url="http://127.0.0.1:9/v1",
+        model="m",
+        api_key="k",
+        profile="qwen2.5-coder-1.5b",
+        digest="d",
+        pid=1,
+        log=Path("server.log"),
+    )
+    assert Judge._of_server(server, None).settings.pointwise == load_profile("qwen2.5-coder-1.5b").pointwise
+    alone = JudgeSettings(pointwise=Pointwise())
+    assert Judge._of_server(server, alone).settings.pointwise == Pointwise()
 
 
 def test_a_batch_keeps_its_order_and_a_failing_sample_to_itself(stub: Stub) -> None:

@@ -46,36 +46,42 @@ _WHY = {
 _CANARY = "Reply with the single word: hello"
 
 
-def pointwise(sample: Sample, statement: Statement, *, phrasing: int = 0) -> Question:
-    """Ask for the verdict on one statement; the reply is one token."""
-    contexts = evidence.read_for(sample.retrieved_contexts, statement.text)
-    question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
-    before, behind = _PHRASINGS[phrasing]
-    return _verdict_on(f"{_numbered(contexts)}\n\n{question}{before}{as_data(statement.text)}\n\n{behind}")
-
-
-def prior(statement: Statement) -> Question:
-    """Ask for the verdict on a statement without any context: what the judge would say anyway."""
-    before, behind = _PHRASINGS[0]
-    return _verdict_on(f"{_numbered([(1, NO_CONTEXT)])}\n\n{before}{as_data(statement.text)}\n\n{behind}")
+def pointwise(sample: Sample, statement: Statement) -> Question:
+    """Ask for the verdict on one statement, in the first phrasing; the reply is one token."""
+    return _phrased(_shown(sample, statement), statement, _PHRASINGS[0])
 
 
 def asked(sample: Sample, statement: Statement, how: Pointwise) -> tuple[Question, ...]:
     """All questions about one statement: its phrasings, then, if a prior is taken off, the one without contexts."""
-    phrasings = tuple(pointwise(sample, statement, phrasing=n) for n in range(how.phrasings))
+    shown = _shown(sample, statement)
+    phrasings = tuple(_phrased(shown, statement, one) for one in _PHRASINGS[: how.phrasings])
     return phrasings if how.prior is None else (*phrasings, prior(statement))
 
 
-def _verdict_on(text: str) -> Question:
+def prior(statement: Statement) -> Question:
+    """Ask for the verdict on a statement without any context: what the judge would say anyway."""
+    return _phrased(f"{_numbered([(1, NO_CONTEXT)])}\n\n", statement, _PHRASINGS[0])
+
+
+def _shown(sample: Sample, statement: Statement) -> str:
+    """What stands before a statement, the same in all its phrasings."""
+    contexts = evidence.read_for(sample.retrieved_contexts, statement.text)
+    question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
+    return f"{_numbered(contexts)}\n\n{question}"
+
+
+def _phrased(shown: str, statement: Statement, phrasing: tuple[str, str]) -> Question:
+    before, behind = phrasing
+    text = f"{shown}{before}{as_data(statement.text)}\n\n{behind}"
     messages = (Message("system", _SYSTEM), Message("user", text))
     return Question(messages, VERDICT, max_tokens=1, top_logprobs=VERDICT_TOP_LOGPROBS)
 
 
 def reason(sample: Sample, statement: Statement, *, attributed: bool) -> Question:
     """Ask why, after the verdict, in the same chat, so that its prefix is cached."""
-    asked = pointwise(sample, statement).messages
+    before = pointwise(sample, statement).messages
     told = (Message("assistant", str(int(attributed))), Message("user", _WHY[attributed]))
-    return Question(asked + told, REASON, max_tokens=REASON_TOKENS)
+    return Question(before + told, REASON, max_tokens=REASON_TOKENS)
 
 
 def canary() -> Question:
@@ -156,18 +162,15 @@ def wording(method: str) -> JsonValue:
 
     It is what a signature digests.
     """
-    asked = [
+    probes = (_PROBE_SENTENCE, _PROBE_FRAGMENT)
+    questions = [
         *warm_up(method),
-        *(
-            pointwise(_PROBE, one, phrasing=n)
-            for n in range(len(_PHRASINGS))
-            for one in (_PROBE_SENTENCE, _PROBE_FRAGMENT)
-        ),
+        *(_phrased(_shown(_PROBE, one), one, phrasing) for phrasing in _PHRASINGS for one in probes),
         prior(_PROBE_SENTENCE),
         *(reason(_PROBE, _PROBE_SENTENCE, attributed=one) for one in (True, False)),
     ]
     words: list[JsonValue] = [
         [[[one.role, one.content] for one in question.messages], dict(question.schema.json_schema)]
-        for question in asked
+        for question in questions
     ]
     return [*words, FRAGMENT_COLUMNS, *evidence.RULE]

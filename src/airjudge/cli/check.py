@@ -2,12 +2,12 @@
 
 import json
 import tempfile
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airjudge.cli.options import Columns, Data, Maker, Statements
 from airjudge.errors import InputError, WeightsError
 
 if TYPE_CHECKING:
@@ -22,25 +22,14 @@ if TYPE_CHECKING:
 SHOWN = 20
 
 
-class _Maker(StrEnum):
-    given = "given"
-    sentences = "sentences"
-
-
 def check(
-    data: Annotated[
-        list[str], typer.Argument(metavar="DATA...", help="Files, folders or patterns; - is standard input.")
-    ],
+    data: Data,
     *,
-    columns: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
-    ] = None,
+    columns: Columns = None,
     judge: Annotated[
         str | None, typer.Option(help="Count tokens as this judge. [default: one for this machine]")
     ] = None,
-    statements: Annotated[
-        _Maker, typer.Option(help="Those of the sample where it has any, or the reference's sentences.")
-    ] = _Maker.given,
+    statements: Statements = Maker.given,
     rate: Annotated[
         float | None,
         typer.Option(min=0.001, metavar="TOKENS_PER_S", help="How many tokens the judge computes."),

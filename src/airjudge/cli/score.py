@@ -10,15 +10,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from airjudge.cli.options import Columns, Data, Maker, Statements
+
 
 class _Method(StrEnum):
     pointwise = "pointwise"
     ragas = "ragas"
-
-
-class _Maker(StrEnum):
-    given = "given"
-    sentences = "sentences"
 
 
 class _Reasons(StrEnum):
@@ -43,14 +40,10 @@ class _FailOn(StrEnum):
 
 
 def score(
-    data: Annotated[
-        list[str], typer.Argument(metavar="DATA...", help="Files, folders or patterns; - is standard input.")
-    ],
+    data: Data,
     out: Annotated[Path, typer.Option(help="Folder of the run; made, or gone on with.")],
     *,
-    columns: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
-    ] = None,
+    columns: Columns = None,
     judge: Annotated[str | None, typer.Option(help="Judge profile to use; see: airjudge models list.")] = None,
     base_url: Annotated[
         list[str] | None, typer.Option(help="A vLLM server that runs already; several make one pool.")
@@ -63,9 +56,7 @@ def score(
     method: Annotated[_Method, typer.Option(help="One question a statement, or the seed's single call.")] = (
         _Method.pointwise
     ),
-    statements: Annotated[
-        _Maker, typer.Option(help="Those of the sample where it has any, or the reference's sentences.")
-    ] = _Maker.given,
+    statements: Statements = Maker.given,
     reasons: Annotated[_Reasons, typer.Option(help="Which verdicts to explain.")] = _Reasons.none,
     empty_contexts: Annotated[
         _Empty, typer.Option(help="An empty retrieval recalled nothing, or is an error.")

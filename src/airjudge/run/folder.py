@@ -95,10 +95,18 @@ def read_scored(out: Path) -> Iterator[ScoredSample]:
 
 
 def state_of(journal: Reader) -> RunState:
-    """What the journal tells about its run; a RunHeader if the run is finished."""
+    """What the journal tells about its run; a RunHeader if the run is finished.
+
+    Raises:
+        InputError: If no start got as far as being noted: it was killed while it made the journal.
+    """
     header = journal.header()
+    rows = journal.starts() if header else []
+    if not rows:
+        msg = f"the run in {journal.path.parent} ended before it began"
+        raise InputError(msg, "Give the command that began it again.")
     finished = header.pop("finished", None)
-    starts = tuple(Start.model_validate({**one._asdict(), "ended": one.ended or "running"}) for one in journal.starts())
+    starts = tuple(Start.model_validate({**one._asdict(), "ended": one.ended or "running"}) for one in rows)
     fields: dict[str, object] = {
         **{name: header[name] for name in ("data", "data_sha256", "mapping", "signature", "settings", "versions")},
         "state": starts[-1].ended,
