@@ -174,7 +174,7 @@ def test_another_judge_on_the_same_folder_is_refused_field_by_field(stub: Stub, 
     ("settings", "told"),
     [
         ({"limit": 1}, "limit: none there, 1 now"),
-        ({"keep": ("lang",)}, "keep: none there, ['lang'] now"),
+        ({"keep": ("reference",)}, "keep: none there, ['reference'] now"),
         ({"zero_if_empty": False}, "zero_if_empty: True there, False now"),
         ({"reasons": "all"}, "reasons: none there, all now"),
         ({"asked": JudgeSettings(method="ragas")}, "signature.method: pointwise there, ragas now"),
@@ -284,6 +284,16 @@ def test_only_the_columns_to_keep_are_carried_into_the_records(stub: Stub, tmp_p
     first, second = read_scored(tmp_path / "out")
     assert first.metadata == {"lang": "en", "tags": [1, None], "user_input": "What did Harbour A open?"}
     assert second.metadata == {"user_input": "What did Harbour B open?"}
+
+
+@pytest.mark.parametrize("option", ["keep", "by"])
+def test_a_column_that_no_row_has_is_refused_before_anything_is_asked(stub: Stub, tmp_path: Path, option: str) -> None:
+    data = write(tmp_path, row("A") | {"lang": "en", "kind": "short"})
+    with pytest.raises(InputError, match="no column knid to carry") as caught:
+        run(stub, data, tmp_path / "out", **{option: ("kind", "group", "knid")})
+    assert caught.value.hint == "There are: user_input, reference, retrieved_contexts, group, lang, kind"
+    assert not stub.requests
+    assert not (tmp_path / "out").exists()
 
 
 # Forks
