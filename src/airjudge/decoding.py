@@ -61,9 +61,18 @@ CLASSIFICATIONS = ReplySchema(
         "additionalProperties": False,
     },
 )
+CLAIMS = ReplySchema(
+    "claims",
+    {
+        "type": "object",
+        "properties": {"claims": {"type": "array", "minItems": 1, "items": {"type": "string"}}},
+        "required": ["claims"],
+        "additionalProperties": False,
+    },
+)
 
 
-ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS)
+ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS)
 
 
 def unenforced_keywords(json_schema: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
@@ -143,24 +152,48 @@ def read_classifications(completion: Completion) -> list[tuple[Classification, f
     Raises:
         ReplyRefused: If an item is whole and not one of ours.
     """
-    text = completion.text
-    start = re.match(r'\{\s?"classifications"\s?:\s?\[\s?', text)
     items: list[tuple[Classification, float | None]] = []
-    at = start.end() if start else len(text)
-    while at < len(text) and text[at] == "{":
-        try:
-            raw, end = json.JSONDecoder().raw_decode(text, at)
-        except json.JSONDecodeError:
-            break
+    for raw, start, end in _whole_items(CLASSIFICATIONS, completion.text):
         try:
             item = Classification.model_validate(raw)
         except ValidationError as error:
-            raise ReplyRefused(text[at:end]) from error
-        digit = text.rindex(str(item.attributed), at, end)
+            raise ReplyRefused(completion.text[start:end]) from error
+        digit = completion.text.rindex(str(item.attributed), start, end)
         items.append((item, _probability_at(completion, digit)))
+    return items
+
+
+def read_claims(completion: Completion) -> list[str]:
+    """The whole claims of a reply under `CLAIMS`, in order, as they were written; a cut reply keeps those before the cut.
+
+    Half a surrogate pair, which the schema lets a judge write, becomes a question mark.
+
+    Raises:
+        ReplyRunaway: If the token limit cut it before the first claim ended, in whitespace or repetition.
+        ReplyTruncated: If the token limit cut it so early otherwise.
+        ReplyRefused: If it is no reply under the schema.
+    """
+    found = [raw for raw, _, _ in _whole_items(CLAIMS, completion.text)]
+    claims = [one.encode("utf-8", "replace").decode() for one in found if isinstance(one, str)]
+    if len(claims) < len(found) or (not claims and completion.finish_reason != "length"):
+        raise ReplyRefused(completion.text)
+    if not claims:
+        raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+    return claims
+
+
+def _whole_items(schema: ReplySchema, text: str) -> Iterator[tuple[JsonValue, int, int]]:
+    """The items of a reply that is one list under its schema's name, each with its bounds; a cut item ends them."""
+    start = re.match(rf'\{{\s?"{schema.name}"\s?:\s?\[\s?', text)
+    at = start.end() if start else len(text)
+    while at < len(text) and text[at] != "]":
+        try:
+            raw, end = json.JSONDecoder().raw_decode(text, at)
+        except json.JSONDecodeError:
+            return
+        yield raw, at, end
         separator = re.match(r"\s?,\s?", text[end:])
         at = end + separator.end() if separator else len(text)
-    return items
 
 
 def _probability_at(completion: Completion, place: int) -> float | None:

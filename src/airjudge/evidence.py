@@ -43,7 +43,7 @@ def read_for(contexts: Sequence[str], statement: str) -> list[tuple[int, str]]:
         cut at `MAX_CHARACTERS`, in their order and under the numbers of their contexts.
     """
     index = _indexed(tuple(contexts))
-    wanted = _words(statement)
+    wanted = words_of(statement)
     chosen = _closest(index, wanted) if len(index.sentences) > N_SENTENCES else []
     held = sum(any(place in index.places.get(word, ()) for place in chosen) for word in wanted)
     if not chosen or held < MIN_SHARE * len(wanted):
@@ -80,7 +80,7 @@ def _closest(index: _Index, wanted: frozenset[str]) -> list[int]:
 def _indexed(contexts: tuple[str, ...]) -> _Index:
     """All statements of a sample ask for the same index, and the samples in flight are few."""
     found = [(number, one) for number, text in enumerate(contexts, 1) for one in split_at_ends(text)]
-    words = [_words(sentence) for _, sentence in found]
+    words = [words_of(sentence) for _, sentence in found]
     places: dict[str, list[int]] = {}
     for place, held in enumerate(words):
         for word in held:
@@ -103,7 +103,7 @@ def split_at_ends(text: str) -> list[str]:
     return [trimmed for one in pieces if (trimmed := one.strip())]
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
     """Case-folded words; those of unspaced scripts as their character pairs."""
     words = _WORD.findall(text.casefold())
     if text.isascii():  # nothing unspaced in it, and most texts are so: this is the costliest step of a prompt

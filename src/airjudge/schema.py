@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 Status = Literal["scored", "undefined", "failed"]
-StatementMaker = Literal["given", "sentences"]
+StatementMaker = Literal["given", "sentences", "claims"]
 ReasonsPolicy = Literal["none", "misses", "all"]
 
 
@@ -38,6 +38,27 @@ class Sample(Record):
     statements: tuple[Statement, ...] | None = None
     group: str | None = None
     metadata: Mapping[str, JsonValue] = {}
+
+
+class Claims(Record):
+    """How the statements of a sample came of the claims that a judge wrote out of its reference.
+
+    Of its statements `n_claims` are claims, and `n_sentences` are sentences that no claims stand for.
+    `n_invented` claims were dropped because they are not of the reference: the sample is worth a look.
+    `error` is the kind of what kept the judge from writing any claim that can be read.
+    """
+
+    n_claims: int = 0
+    n_sentences: int = 0
+    n_invented: int = 0
+    error: str | None = None
+
+
+class Made(Record):
+    """The statements of a sample, before any is judged; `claims` is None if no judge was asked for them."""
+
+    statements: tuple[Statement, ...]
+    claims: Claims | None = None
 
 
 class Prior(Record):
@@ -86,8 +107,8 @@ class ScoredSample(Record):
     """One sample after judging; one line of `samples.jsonl`.
 
     `score` is recall in [0, 1], None unless `status` is `scored`. A failed sample keeps the
-    verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for. `metadata` holds the
-    input columns that the run was told to keep.
+    verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for. `claims` tells how a judge
+    made the statements, None if none did. `metadata` holds the input columns that the run was told to keep.
     """
 
     id: str
@@ -97,6 +118,7 @@ class ScoredSample(Record):
     statements: tuple[Verdict, ...] = ()
     group: str | None = None
     empty_contexts: bool = False
+    claims: Claims | None = None
     metadata: Mapping[str, JsonValue] = {}
 
 
@@ -198,6 +220,20 @@ class Slice(Record):
     n_statements: int
 
 
+class ClaimCounts(Record):
+    """How the statements of all samples came of claims that a judge wrote; the fields mean what they mean in `Claims`.
+
+    Of the `n_samples` whose claims were asked for, `n_without` have none: they are judged by their sentences.
+    """
+
+    n_samples: int
+    n_without: int
+    n_claims: int
+    n_sentences: int
+    n_invented: int
+    errors: Mapping[str, int]
+
+
 class Summary(Record):
     """Many samples in a few numbers; `mean` and its interval are over scored samples. Undefined is None.
 
@@ -225,6 +261,7 @@ class Summary(Record):
     statement_coverage: float | None
     n_empty_contexts: int
     failures: Mapping[str, int]
+    claims: ClaimCounts | None = None
     slices: tuple[Slice, ...] = ()
 
 

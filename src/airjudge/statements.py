@@ -54,7 +54,8 @@ def split_statements(sample: Sample, maker: StatementMaker = DEFAULT_MAKER) -> t
     Args:
         sample: Its `metadata["lang"]`, a BCP-47 tag, is believed; without it the script decides.
         maker: `given` takes the statements that the sample carries, and sentences if it carries
-            none; `sentences` never looks at the given ones.
+            none; `sentences` never looks at the given ones, nor does `claims`, which are made of
+            sentences by a judge: here they are those sentences.
 
     Returns:
         Statements with text that is trimmed and not blank; sentences get the ids "1", "2", ….

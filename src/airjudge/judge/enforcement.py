@@ -52,7 +52,7 @@ async def prove(backend: VllmBackend, method: str) -> ServerFacts:
     enforcement = await _enforcement(backend) if seen.version else "unknown"
     await check_canary(backend)
     for question in prompts.warm_up(method):
-        decoding.check_reply(question.schema, await _first_use(backend, question))
+        decoding.check_reply(question.schema, await first_use(backend, question))
     return seen.model_copy(update={"enforcement": enforcement})
 
 
@@ -158,7 +158,7 @@ async def _enforcement(backend: VllmBackend) -> str:
 
 async def check_canary(backend: VllmBackend) -> None:
     """Refuse a server that lets through what the canary's schema forbids."""
-    completion = await _first_use(backend, prompts.canary())
+    completion = await first_use(backend, prompts.canary())
     if not decoding.matches(decoding.CANARY, completion.text):
         msg = (
             f"the server ignores the reply schema: asked under a schema that allows only "
@@ -167,7 +167,12 @@ async def check_canary(backend: VllmBackend) -> None:
         raise EnforcementMissing(msg)
 
 
-async def _first_use(backend: VllmBackend, question: Question) -> Completion:
+async def first_use(backend: VllmBackend, question: Question) -> Completion:
+    """Ask a question whose schema the server has to compile first.
+
+    Raises:
+        JudgeError: If it cannot, or is away.
+    """
     try:
         return await backend.warm_up(question)
     except HttpFault as fault:

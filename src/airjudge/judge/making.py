@@ -1,0 +1,45 @@
+"""Statements that a judge makes: the claims of a reference, asked for once, before anything is ruled on."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from airjudge import claims, decoding, prompts
+from airjudge.backends.vllm import VllmBackend
+from airjudge.errors import JudgeUnreachable, PromptTooLong, ReplyRefused, ReplyRunaway, ReplyTruncated
+from airjudge.judge.asking import Asker
+from airjudge.judge.enforcement import first_use
+from airjudge.schema import Made, Sample
+
+_USELESS: Final = (PromptTooLong, ReplyRefused, ReplyTruncated, ReplyRunaway)
+"""What this judge would say of this reference each time; a server that fails or is slow says nothing about it."""
+
+
+async def made_by(asker: Asker, sample: Sample) -> Made:
+    """The statements of a sample by the claims that a judge writes out of its reference.
+
+    Where its reply is of no use the sentences are the statements, which they are for anybody; the record says so.
+
+    Raises:
+        EvaluationError: If there was no reply: to fall back on that would make scores depend on the load of a server.
+        JudgeError: If no question can be answered any more.
+    """
+    try:
+        completion = await asker.ask(prompts.split_claims(sample))
+        return claims.statements_of(sample, decoding.read_claims(completion))
+    except _USELESS as error:
+        return claims.without_claims(sample, error.kind)
+
+
+async def warm_up(backends: Iterable[VllmBackend]) -> None:
+    """Let each server compile the schema of claims, one by one.
+
+    One that is away now compiles it when it is back and is asked.
+
+    Raises:
+        JudgeError: If one cannot compile it, or refuses or ignores it.
+    """
+    for backend in backends:
+        with suppress(JudgeUnreachable):
+            question = prompts.warm_up_claims()
+            decoding.check_reply(question.schema, await first_use(backend, question))
