@@ -42,8 +42,8 @@ def test_a_keyword_that_is_not_enforced_is_found_at_any_depth() -> None:
 
 def test_a_verdict_is_valid_though_its_token_limit_cut_it() -> None:
     decoding.check_reply(decoding.VERDICT, completion("1", "length"))
-    assert decoding.read_label(completion("1", "length")) is True
-    assert decoding.read_label(completion("0", "stop")) is False
+    assert decoding.read_verdict(decoding.VERDICT, completion("1", "length"))[0] is True
+    assert decoding.read_verdict(decoding.VERDICT, completion("0", "stop"))[0] is False
 
 
 @pytest.mark.parametrize("text", ["7", "01", " 1", "yes", "Sure: 1", "1.0", "", '{"verdict": 1}', "true"])
@@ -54,17 +54,17 @@ def test_a_reply_that_ended_outside_its_automaton_shows_a_server_that_does_not_e
 
 def test_a_cut_reply_without_verdict_is_truncated_and_never_zero() -> None:
     with pytest.raises(ReplyTruncated):
-        decoding.read_label(completion("", "length"))
+        decoding.read_verdict(decoding.VERDICT, completion("", "length"))
 
 
 def test_a_thousand_spaces_are_a_runaway() -> None:
     with pytest.raises(ReplyRunaway):
-        decoding.read_label(completion(" " * 1000, "length"))
+        decoding.read_verdict(decoding.VERDICT, completion(" " * 1000, "length"))
 
 
 def test_one_piece_repeated_to_the_limit_is_a_runaway() -> None:
     with pytest.raises(ReplyRunaway):
-        decoding.read_label(completion("0 because " + "no no and " * 40, "length"))
+        decoding.read_verdict(decoding.VERDICT, completion("0 because " + "no no and " * 40, "length"))
 
 
 def test_a_long_refused_reply_is_shortened_in_its_error() -> None:
@@ -132,3 +132,50 @@ def test_a_reason_cut_inside_an_escape_still_reads() -> None:
 def test_a_reason_that_is_no_string_is_refused() -> None:
     with pytest.raises(ReplyRefused):
         decoding.read_reason(completion("{", "length"))
+
+
+def claims_reply(*claims: str) -> str:
+    return json.dumps({"claims": list(claims)}, ensure_ascii=False)
+
+
+@given(st.lists(plain_text, min_size=1, max_size=5))
+def test_whole_claims_read_back_as_they_were_written(claims: list[str]) -> None:
+    claims = [re.sub(r"[\x7f-\x9f]", "", one) for one in claims]
+    assert decoding.matches(decoding.CLAIMS, claims_reply(*claims))
+    assert decoding.read_claims(completion(claims_reply(*claims))) == claims
+
+
+@given(st.data())
+def test_claims_cut_anywhere_keep_exactly_the_whole_ones(data: st.DataObject) -> None:
+    claims = ["A is b.", 'He said "so".', "埃菲尔铁塔位于巴黎。", "C {d}, [e]."]
+    text = claims_reply(*claims)
+    # A claim is whole once its closing quote is there.
+    ends = [len(claims_reply(*claims[:n])) - len("]}") for n in range(1, len(claims) + 1)]
+    cut = data.draw(st.integers(ends[0], len(text)))
+    read = decoding.read_claims(completion(text[:cut], "length"))
+    assert read == [one for one, end in zip(claims, ends, strict=True) if end <= cut]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('{"claims": ["The fer', ReplyTruncated),
+        ('{"claims": [' + " " * 1000, ReplyRunaway),
+        ('{"claims": ["' + "no no and " * 100, ReplyRunaway),
+        ('{"claims": [1, "a"]}', ReplyRefused),
+    ],
+)
+def test_a_cut_reply_without_one_whole_claim_says_why(text: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        decoding.read_claims(completion(text, "length"))
+
+
+@pytest.mark.parametrize("text", ['{"claims": []}', "[]", "Sure:", '{"statements": ["a"]}', ""])
+def test_a_reply_that_ended_without_a_claim_is_refused(text: str) -> None:
+    assert not decoding.matches(decoding.CLAIMS, text)
+    with pytest.raises(ReplyRefused):
+        decoding.read_claims(completion(text))
+
+
+def test_half_a_surrogate_pair_in_a_claim_becomes_a_mark() -> None:
+    assert decoding.read_claims(completion('{"claims": ["a\\ud83d b"]}')) == ["a? b"]

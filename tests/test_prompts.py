@@ -5,9 +5,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge import prompts
-from airjudge.decoding import CLASSIFICATIONS, matches
+from airjudge import claims, prompts
+from airjudge.decoding import CLAIMS, CLASSIFICATIONS, matches
 from airjudge.schema import Pointwise, Prior, Question, Sample, Statement
+from airjudge.signature import digest
 
 SAMPLE = Sample(
     id="1",
@@ -93,7 +94,9 @@ def test_the_example_of_the_single_call_is_a_reply_that_the_schema_allows() -> N
 )
 def test_template_tokens_in_data_do_not_stay_template_tokens(text: str, token: str) -> None:
     sample = SAMPLE.model_copy(update={"retrieved_contexts": (text + token,), "user_input": token})
-    for question in (prompts.pointwise(sample, Statement(id="1", text=token)), prompts.ragas(sample)):
+    sample = sample.model_copy(update={"reference": token + text})
+    asked = (prompts.pointwise(sample, Statement(id="1", text=token)), prompts.ragas(sample), prompts.split_claims(sample))
+    for question in asked:
         assert token not in text_of(question)
 
 
@@ -106,3 +109,36 @@ def test_wording_has_every_word_that_is_sent_but_the_sample() -> None:
             own = line.replace("It departs at six.", "").replace(sample.user_input, "").removesuffix("At six.").strip()
             assert json.dumps(own)[1:-1] in content
     assert prompts.wording("pointwise") != prompts.wording("ragas")
+
+
+def test_the_question_for_claims_shows_reference_and_question_and_never_a_context() -> None:
+    text = text_of(prompts.split_claims(SAMPLE))
+    assert SAMPLE.reference in text
+    assert SAMPLE.user_input in text
+    assert not any(context in text for context in SAMPLE.retrieved_contexts if context.strip())
+
+
+def test_the_example_of_claims_is_a_reply_that_the_schema_allows_and_that_stands_its_own_check() -> None:
+    _, asked, answered, _ = prompts.split_claims(SAMPLE).messages
+    assert matches(CLAIMS, answered.content)
+    question, reference = asked.content.removeprefix("Question: ").split("\n\nReference to split: ")
+    example = SAMPLE.model_copy(update={"user_input": question, "reference": reference})
+    written = json.loads(answered.content)["claims"]
+    assert [one.text for one in claims.statements_of(example, written).statements] == written
+
+
+def test_the_room_for_claims_grows_with_the_reference_up_to_a_bound() -> None:
+    def room(reference: str) -> int:
+        return prompts.split_claims(SAMPLE.model_copy(update={"reference": reference})).max_tokens
+
+    assert (room("a" * 100), room("埃" * 100), room("a" * 10_000)) == (164, 364, prompts.CLAIMS_TOKENS)
+
+
+def test_only_where_claims_are_asked_for_their_words_are_part_of_the_signature() -> None:
+    # The digest of what the default judge was measured with, in benchmarks/results/accuracy.json.
+    assert digest(prompts.wording("pointwise")) == "24295120dcfc"
+    assert prompts.wording("pointwise", statements="sentences") == prompts.wording("pointwise")
+    asked = json.dumps(prompts.wording("pointwise", statements="claims"))
+    system = prompts.split_claims(SAMPLE).messages[0].content
+    assert system in asked
+    assert system not in json.dumps(prompts.wording("pointwise"))

@@ -59,9 +59,10 @@ class Report(Record):
     `n_samples` do not count bad lines, of which `bad_lines` may list the first ones only. `n_repeated` are
     samples whose texts are, word for word, those of an earlier one. Statements and prompts include those of
     samples that a run would refuse for an id used twice. `n_requests` is a few a statement, none for an
-    empty retrieval. `prompt_units` is the length of all prompts; `computed_units` is what is left of it when
-    each prompt shares its beginning with the sample's first one or with the one before it, which the server
-    computes once. `longest_prompt` includes room for the reply.
+    empty retrieval. Where a judge makes claims their number is not known before: sentences stand for them, and the
+    questions that ask for them are counted. `prompt_units` is the length of all prompts; `computed_units` is what is
+    left of it when each prompt shares its beginning with the sample's first one or with the one before it, which
+    the server computes once. `longest_prompt` includes room for the reply.
     """
 
     n_samples: int
@@ -119,6 +120,7 @@ class _Survey:
         self._bad: list[tuple[int, BadLine]] = []
         self._too_long: list[LongPrompt] = []
         self._longest = 0
+        self._last_split: Sequence[int] = ()
 
     def refuse(self, place: int, error: DatasetError) -> None:
         """Count a bad line, and keep it if it may be listed."""
@@ -141,6 +143,16 @@ class _Survey:
         if statements and not empty:
             asked = [prompts.asked(sample, one, self._terms.pointwise) for one in statements]
             self._add_prompts(entry, list(chain.from_iterable(asked)), name=sample.id)
+            if self._terms.maker == "claims":
+                self._add_split(prompts.split_claims(sample))
+
+    def _add_split(self, question: Question) -> None:
+        """Count a question for claims; one that is too long costs its sample nothing but its claims."""
+        [units] = self._terms.encoder.encode([question.messages])
+        self._counts["requests"] += 1
+        self._counts["prompt"] += len(units)
+        self._counts["computed"] += len(units) - _n_shared(self._last_split, units)
+        self._last_split = units
 
     def _add_prompts(self, entry: Entry, asked: Sequence[Question], *, name: str) -> None:
         units = self._terms.encoder.encode([one.messages for one in asked])

@@ -7,13 +7,13 @@ from airjudge import scoring
 from airjudge.errors import EmptyContexts, EvaluationError
 from airjudge.judge import NOTHING_KNOWN, Judge, Numbered, OnVerdicts, Outcome, unheard
 from airjudge.schema import (
+    Made,
     ReasonsPolicy,
     Record,
     Sample,
     SampleError,
     ScoredSample,
     Signature,
-    Statement,
     StatementMaker,
     Status,
     Verdict,
@@ -47,7 +47,8 @@ class ContextRecall:
         Args:
             judge: Rules on the statements.
             statements: Where they come from: `given` takes those of the sample and splits the
-                reference of a sample without any; `sentences` always splits.
+                reference of a sample without any; `sentences` always splits; `claims` has the judge write
+                atomic claims out of the reference, once, before it rules on them.
             reasons: Which verdicts are explained: none, the misses, or all.
         """
         self.judge, self.statements, self.reasons = judge, statements, reasons
@@ -70,11 +71,14 @@ class ContextRecall:
         """Score one sample, as `score` does."""
         sample = checked_sample(user_input, reference, retrieved_contexts)
         async with self.judge:
-            statements, outcomes = await self._ruled(sample)
+            made = await self.make(sample)
+            if isinstance(made, EvaluationError):
+                raise made
+            outcomes = await self.judge.rule(sample, made.statements, reasons=self.reasons)
             for outcome in outcomes:
                 if isinstance(outcome, EvaluationError):
                     raise outcome
-            return self._result(record(sample, statements, outcomes))
+            return self._result(record(sample, made, outcomes))
 
     def batch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
         """Score many samples, in order; one that fails carries its `error` and does not stop the others.
@@ -108,10 +112,24 @@ class ContextRecall:
         async with self.judge:
             return await asyncio.gather(*(one(sample) for sample in samples))
 
+    async def make(self, sample: Sample) -> Made | EvaluationError:
+        """The statements of a sample, of which each judge has to rule on the same; the judge must be open.
+
+        It is asked where it has to make them, unless there is no context to judge them against: the
+        statements are sentences then, all missed.
+        """
+        if self.statements != "claims" or _is_empty(sample):
+            return Made(statements=split_statements(sample, self.statements))
+        try:
+            return await self.judge.make_claims(sample)
+        except EvaluationError as error:
+            return error
+
     async def score_sample(
         self,
         sample: Sample,
         *,
+        made: Made | EvaluationError | None = None,
         zero_if_empty: bool = True,
         known: Numbered = NOTHING_KNOWN,
         on_verdicts: OnVerdicts = unheard,
@@ -120,25 +138,18 @@ class ContextRecall:
 
         The judge must be open. A sample of which a statement failed is `failed` with the kind of the
         first failure and keeps its other verdicts. Without any context that is not blank every
-        statement is missed, and the judge is not asked. `known` and `on_verdicts` are those of `Judge.rule`.
+        statement is missed, and the judge is not asked. `made` is what `make` gave for the sample, if it was
+        asked before; `known` and `on_verdicts` are those of `Judge.rule`.
         """
-        if not any(text.strip() for text in sample.retrieved_contexts):
-            return self._without_contexts(sample, zero_if_empty=zero_if_empty)
-        statements = split_statements(sample, self.statements)
-        outcomes = await self.judge.rule(sample, statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts)
-        return record(sample, statements, outcomes)
-
-    async def _ruled(self, sample: Sample) -> tuple[tuple[Statement, ...], list[Outcome]]:
-        statements = split_statements(sample, self.statements)
-        return statements, await self.judge.rule(sample, statements, reasons=self.reasons)
-
-    def _without_contexts(self, sample: Sample, *, zero_if_empty: bool) -> ScoredSample:
-        statements = split_statements(sample, self.statements)
-        outcomes: list[Outcome] = [
-            Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts()
-            for one in statements
-        ]
-        return record(sample, statements, outcomes).model_copy(update={"empty_contexts": True})
+        made = made or await self.make(sample)
+        if isinstance(made, EvaluationError):
+            return _failed(sample, made)
+        if _is_empty(sample):
+            return _without_contexts(sample, made, zero_if_empty=zero_if_empty)
+        outcomes = await self.judge.rule(
+            sample, made.statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts
+        )
+        return record(sample, made, outcomes)
 
     def _result(self, scored: ScoredSample) -> RecallResult:
         return RecallResult(
@@ -159,25 +170,36 @@ def _refuse_running_loop(instead: str) -> None:
     raise RuntimeError(msg)
 
 
-def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[Outcome]) -> ScoredSample:
+def record(sample: Sample, made: Made, outcomes: Sequence[Outcome]) -> ScoredSample:
     """The record of a sample from what became of its statements, in their order."""
     failures = [outcome for outcome in outcomes if isinstance(outcome, EvaluationError)]
     verdicts = tuple(
         outcome if isinstance(outcome, Verdict) else Verdict(id=one.id, text=one.text, attributed=None)
-        for one, outcome in zip(statements, outcomes, strict=True)
+        for one, outcome in zip(made.statements, outcomes, strict=True)
     )
+    told = {"statements": verdicts, "claims": made.claims}
     if failures:
-        return ScoredSample(
-            id=sample.id,
-            score=None,
-            status="failed",
-            error=SampleError(kind=failures[0].kind, message=str(failures[0])),
-            statements=verdicts,
-            group=sample.group,
-        )
+        return _failed(sample, failures[0]).model_copy(update=told)
     score = scoring.context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"
-    return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=sample.group)
+    return ScoredSample(id=sample.id, score=score, status=status, group=sample.group).model_copy(update=told)
+
+
+def _failed(sample: Sample, error: EvaluationError) -> ScoredSample:
+    reason = SampleError(kind=error.kind, message=str(error))
+    return ScoredSample(id=sample.id, score=None, status="failed", error=reason, group=sample.group)
+
+
+def _is_empty(sample: Sample) -> bool:
+    return not any(text.strip() for text in sample.retrieved_contexts)
+
+
+def _without_contexts(sample: Sample, made: Made, *, zero_if_empty: bool) -> ScoredSample:
+    outcomes: list[Outcome] = [
+        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts()
+        for one in made.statements
+    ]
+    return record(sample, made, outcomes).model_copy(update={"empty_contexts": True})
 
 
 def checked_sample(user_input: object, reference: object, retrieved_contexts: object) -> Sample:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from airjudge.schema import Rates, ScoredSample, Slice, Summary, Usage
+from airjudge.schema import ClaimCounts, Claims, Rates, ScoredSample, Slice, Summary, Usage
 from airjudge.scoring import recall_bounds
 from airjudge.tally import Interval, Recalls, exact_sum
 
@@ -44,6 +44,8 @@ class _Whole:
     failures: Counter[str] = field(default_factory=Counter)
     lows: Counter[float] = field(default_factory=Counter)
     highs: Counter[float] = field(default_factory=Counter)
+    claims: Counter[str] = field(default_factory=Counter)
+    claim_errors: Counter[str] = field(default_factory=Counter)
     n_empty_contexts: int = 0
     n_verdicts: int = 0
     n_unjudged: int = 0
@@ -51,6 +53,7 @@ class _Whole:
     def add(self, sample: ScoredSample) -> None:
         """Count one sample, and what its failure leaves open."""
         self.part.add(sample)
+        self._add_claims(sample.claims)
         n_judged = sum(v.attributed is not None for v in sample.statements)
         self.n_verdicts += n_judged
         self.n_unjudged += len(sample.statements) - n_judged
@@ -60,6 +63,19 @@ class _Whole:
             low, high = recall_bounds(sample.statements)
             self.lows[low] += 1
             self.highs[high] += 1
+
+    def _add_claims(self, claims: Claims | None) -> None:
+        if claims is None:
+            return
+        without = claims.n_claims == 0
+        self.claims.update(n_samples=1, n_without=without, **claims.model_dump(exclude={"error"}))
+        if claims.error is not None:
+            self.claim_errors[claims.error] += 1
+
+    def claim_counts(self) -> ClaimCounts | None:
+        """What came of asking for claims; None if no sample's were asked for."""
+        errors = dict(sorted(self.claim_errors.items()))
+        return ClaimCounts(**self.claims, errors=errors) if self.claims else None
 
 
 class _Slices:
@@ -153,6 +169,7 @@ def _means(whole: _Whole, ci95: Interval, micro_ci95: Interval) -> Summary:
         statement_coverage=_ratio(whole.n_verdicts, whole.n_verdicts + whole.n_unjudged),
         n_empty_contexts=whole.n_empty_contexts,
         failures=dict(sorted(whole.failures.items())),
+        claims=whole.claim_counts(),
     )
 
 

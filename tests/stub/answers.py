@@ -14,8 +14,12 @@ def overlap_judge(messages: Messages) -> str:
     """Rule by the words that a statement shares with the text before it.
 
     The statement is the last line that begins with `Statement:`, else the last line. Without one, a
-    `Reference:` is ruled on sentence by sentence, as JSON with `classifications`.
+    `Reference:` is ruled on sentence by sentence, as JSON with `classifications`. A last message with a
+    `Reference to split:` is answered by `claims`, which are what stands between sentence ends, `and` and `;`.
     """
+    _, split, reference = text_of(messages[-1]).partition("Reference to split: ") if messages else ("", "", "")
+    if split:
+        return json.dumps({"claims": _split(reference)}, ensure_ascii=False)
     lines = [line for message in messages for line in text_of(message).splitlines() if line.strip()]
     for label, rule in (("Statement:", _rule), ("Reference:", _classify)):
         for place in range(len(lines) - 1, -1, -1):
@@ -40,6 +44,10 @@ def _rule(statement: str, known: list[str]) -> str:
     long = {word for word in words if len(word) > 3} or words
     seen = {word.casefold() for line in known for word in pieces(line)}
     return "1" if 2 * len(long & seen) > len(long) else "0"
+
+
+def _split(reference: str) -> list[str]:
+    return [one for one in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|;\s+|,?\s+and\s+", reference.strip()) if one]
 
 
 def _classify(reference: str, known: list[str]) -> str:

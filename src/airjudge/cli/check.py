@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from airjudge.profiles import Profile
 
 SHOWN = 20
+OF_CLAIMS = (
+    "how many claims the judge will make is not known before: sentences are counted as statements, and the questions "
+    "for claims; a reply with claims has at most a token for each byte of its reference"
+)
 
 
 def check(
@@ -54,7 +58,9 @@ def check(
         shown = None if as_json else SHOWN
         terms = Terms(encoder, statements.value, limit=limit, pointwise=profile.pointwise, max_listed=shown)
         report = check_data(source, terms, on_progress=told)
-        found = _as_object(source, report, profile, terms=terms, rate=speed) | ({"note": note} if note else {})
+        found = _as_object(source, report, profile, terms=terms, rate=speed)
+        notes = [one for one in (note, OF_CLAIMS if statements is Maker.claims else "") if one]
+        found |= {"note": "; ".join(notes)} if notes else {}
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
     else:

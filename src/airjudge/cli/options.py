@@ -11,10 +11,17 @@ class Maker(StrEnum):
 
     given = "given"
     sentences = "sentences"
+    claims = "claims"
 
 
 Data = Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folders or patterns; - is standard input.")]
 Columns = Annotated[
     list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
 ]
-Statements = Annotated[Maker, typer.Option(help="Those of the sample where it has any, or the reference's sentences.")]
+Statements = Annotated[
+    Maker,
+    typer.Option(
+        help="Those given with a sample, or its reference's sentences if none are; sentences; or atomic claims of the "
+        "reference, which the judge writes once."
+    ),
+]

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from airjudge.gates import GateResult
 from airjudge.run import RunHeader
-from airjudge.schema import Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
+from airjudge.schema import ClaimCounts, Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
 from airjudge.summary import NONE, rates
 from airjudge.weights import Progress
 
@@ -94,6 +94,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
         table.add_row("bounds with the failed ones", _range(summary.bounds))
     table.add_row("statements", _statement_counts(summary))
+    if summary.claims:
+        table.add_row("claims", _claim_counts(summary.claims))
     if header.n_taken_over:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     table.add_row("tokens", _tokens(header.usage))
@@ -138,6 +140,15 @@ def _statement_counts(summary: Summary) -> str:
     n_known = summary.n_verdicts + summary.n_unjudged
     share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
     return f"{summary.n_verdicts} of {n_known} have a verdict{share}"
+
+
+def _claim_counts(claims: ClaimCounts) -> str:
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in claims.errors.items())
+    return (
+        f"{claims.n_claims} of {claims.n_samples} references, beside {claims.n_sentences} sentences as they are; "
+        f"{claims.n_without} samples without claims{f' ({kinds})' if kinds else ''}, "
+        f"{claims.n_invented} invented claims dropped"
+    )
 
 
 def _tokens(usage: Usage) -> str:

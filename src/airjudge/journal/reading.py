@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from airjudge.errors import InputError, StorageFailed
 from airjudge.journal.store import JOURNAL, VERSION, storable, storage
-from airjudge.schema import SampleError, ScoredSample, Usage, Verdict
+from airjudge.schema import Claims, Made, SampleError, ScoredSample, Statement, Usage, Verdict
 
 _VERDICT = "number, id, text, attributed, probability, reason"
 
@@ -112,18 +112,29 @@ class Reader:
         query = f"SELECT {_VERDICT} FROM verdicts WHERE place = ? AND attributed IS NOT NULL"  # noqa: S608
         return {_whole(row[0]): _verdict(row) for row in self.rows(query, place)}
 
-    def verdicts_on(self, content: bytes) -> dict[int, Verdict]:
-        """Verdicts on a finished sample with this content, of the one that has most."""
-        query = "SELECT place FROM samples WHERE content = ? LIMIT 8"
-        found = [self.verdicts(_whole(place)) for (place,) in self.rows(query, content)]
-        return max(found, key=len, default={})
+    def place_of(self, content: bytes) -> int | None:
+        """The place of a finished sample with this content: that with most verdicts; None if there is none."""
+        query = """
+            SELECT place FROM (SELECT place FROM samples WHERE content = ? LIMIT 8) AS held ORDER BY
+            (SELECT count(attributed) FROM verdicts WHERE verdicts.place = held.place) DESC LIMIT 1
+        """
+        return next((_whole(place) for (place,) in self.rows(query, content)), None)
+
+    def made(self, place: int) -> Made | None:
+        """The statements that a judge made of the sample at a place; None if none did, or has not yet."""
+        rows = self.rows("SELECT statements, claims FROM made WHERE place = ?", place)
+        for statements, claims in rows:
+            listed = tuple(Statement(id=name, text=text) for name, text in json.loads(str(statements)))
+            return Made(statements=listed, claims=_claims(claims))
+        return None
 
     def scored(self) -> Iterator[tuple[int, ScoredSample]]:
         """Places and records of the finished samples, in input order, as they stood when the first was read."""
         query = f"SELECT place, {_VERDICT} FROM verdicts ORDER BY place, number"  # noqa: S608
         by_place = groupby(self.rows(query), key=itemgetter(0))
         place, verdicts = next(by_place, (None, iter(())))
-        for row in self.rows("SELECT * FROM samples ORDER BY place"):
+        samples = "SELECT samples.*, made.claims FROM samples LEFT JOIN made USING (place) ORDER BY place"
+        for row in self.rows(samples):
             while place is not None and _whole(place) < _whole(row[0]):  # verdicts of an unfinished sample
                 place, verdicts = next(by_place, (None, iter(())))
             own = verdicts if place == row[0] else iter(())
@@ -158,7 +169,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSample:
-    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata = row
+    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, claims = row
     return ScoredSample.model_validate(
         {
             "id": name,
@@ -168,9 +179,14 @@ def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSam
             "statements": verdicts,
             "group": group,
             "empty_contexts": bool(empty_contexts),
+            "claims": _claims(claims),
             "metadata": json.loads(str(metadata)),
         }
     )
+
+
+def _claims(text: object) -> Claims | None:
+    return None if text is None else Claims.model_validate_json(str(text))
 
 
 def _verdict(row: tuple[object, ...]) -> Verdict:

@@ -16,11 +16,11 @@ from pydantic import JsonValue
 
 from airjudge.errors import InputError, StorageFailed
 from airjudge.journal.failpoints import failpoint
-from airjudge.schema import ScoredSample, Verdict
+from airjudge.schema import Claims, Made, ScoredSample, Verdict
 
 JOURNAL: Final = "journal.sqlite"
 JOURNAL_FILES: Final = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
-VERSION: Final = 1
+VERSION: Final = 2
 
 _TABLES: Final = """
 CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -39,6 +39,7 @@ CREATE TABLE verdicts (
     place INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,
     attributed INTEGER, probability REAL, reason TEXT, PRIMARY KEY (place, number)
 ) WITHOUT ROWID;
+CREATE TABLE made (place INTEGER PRIMARY KEY, statements TEXT NOT NULL, claims TEXT NOT NULL);
 """
 
 
@@ -58,14 +59,15 @@ class Row:
 
 @dataclass(slots=True)
 class Group:
-    """What one transaction brings: verdicts by place and number, finished samples, the cost so far."""
+    """What one transaction brings: verdicts by place and number, finished samples, made statements by place."""
 
     verdicts: dict[tuple[int, int], Verdict] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
+    made: dict[int, Made] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Count what is to be written."""
-        return len(self.verdicts) + len(self.rows)
+        return len(self.made) + len(self.verdicts) + len(self.rows)
 
 
 class Store:
@@ -171,6 +173,10 @@ class Store:
         """
         with self.transaction() as database:
             database.executemany(
+                "INSERT OR REPLACE INTO made VALUES (?, ?, ?)",
+                [_made_row(place, one) for place, one in group.made.items()],
+            )
+            database.executemany(
                 "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [_verdict_row(place, number, one) for (place, number), one in group.verdicts.items()],
             )
@@ -220,6 +226,11 @@ def _put_header(database: sqlite3.Connection, values: Mapping[str, JsonValue]) -
 def _verdict_row(place: int, number: int, verdict: Verdict) -> tuple[str | int | float | None, ...]:
     text, reason = storable(verdict.text), verdict.reason and storable(verdict.reason)
     return (place, number, storable(verdict.id), text, verdict.attributed, verdict.probability, reason)
+
+
+def _made_row(place: int, made: Made) -> tuple[int, str, str]:
+    statements = [(storable(one.id), storable(one.text)) for one in made.statements]
+    return place, json.dumps(statements), (made.claims or Claims()).model_dump_json()
 
 
 def _sample_row(row: Row) -> tuple[str | int | float | bytes | None, ...]:

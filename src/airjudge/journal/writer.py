@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from airjudge.errors import AirjudgeError, StorageFailed
 from airjudge.journal.store import Group, Row, Store
-from airjudge.schema import Verdict
+from airjudge.schema import Made, Verdict
 
 GROUP_SIZE: Final = 32
 GROUP_SECONDS: Final = 0.05
@@ -70,18 +70,28 @@ class Writer:
             self._pending.verdicts.update({(place, number): one for number, one in verdicts.items()})
             self._tell_the_thread()
 
+    async def put_made(self, place: int, made: Made) -> None:
+        """Take the statements that were made of the sample at a place, and return when they are committed.
+
+        Raises:
+            StorageFailed: If they could not be committed.
+        """
+        with self._changed:
+            self._refuse_after_failure()
+            self._pending.made[place] = made
+            committed = self._awaited()
+        await committed
+
     async def put_row(self, row: Row) -> None:
         """Take a finished sample, and return when it is committed, with all verdicts that were put before.
 
         Raises:
             StorageFailed: If it could not be committed.
         """
-        committed = self._loop.create_future()
         with self._changed:
             self._refuse_after_failure()
             self._pending.rows.append(row)
-            self._waiting.append(committed)
-            self._tell_the_thread()
+            committed = self._awaited()
         await committed
 
     async def room(self) -> None:
@@ -100,6 +110,13 @@ class Writer:
     def _refuse_after_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
+
+    def _awaited(self) -> asyncio.Future[None]:
+        """What comes true with the commit of all that is pending."""
+        committed = self._loop.create_future()
+        self._waiting.append(committed)
+        self._tell_the_thread()
+        return committed
 
     def _tell_the_thread(self) -> None:
         """Note when a group began; wake the thread for its first part, and when it is full."""

@@ -15,11 +15,13 @@ from airjudge.errors import InputError, JudgesDiffer
 from airjudge.judge.asking import Asker
 from airjudge.judge.enforcement import ServerFacts, differences, prove_when_up
 from airjudge.judge.limit import MOST, AdaptiveLimit
+from airjudge.judge.making import made_by, warm_up
 from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, explained
 from airjudge.judge.pool import Member, Pool
 from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
+    Made,
     Pointwise,
     ReasonsPolicy,
     Record,
@@ -101,6 +103,7 @@ class Judge:
         self._closing = AsyncExitStack()
         self._entries = 0
         self._gate = asyncio.Lock()
+        self._claims_are_warm = False
 
     @classmethod
     def connect(
@@ -255,6 +258,20 @@ class Judge:
             self._asker = None
             await self._closing.aclose()
 
+    async def make_claims(self, sample: Sample) -> Made:
+        """The statements of a sample by the claims of its reference; asks once, of what is not stored yet.
+
+        Raises:
+            EvaluationError: If there was no reply on this sample.
+            JudgeError: If the server cannot make claims of any sample.
+        """
+        asker = self._open_asker().about(sample)
+        async with self._gate:
+            if not self._claims_are_warm:
+                await warm_up(self._backends)
+                self._claims_are_warm = True
+        return await made_by(asker, sample)
+
     async def rule(
         self,
         sample: Sample,
@@ -310,7 +327,7 @@ class Judge:
         return make_signature(
             provenance,
             self.settings.method,
-            prompt=prompts.wording(self.settings.method),
+            prompt=prompts.wording(self.settings.method, statements=statements),
             statements=statements,
             decoding={
                 "temperature": 0,

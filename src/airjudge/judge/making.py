@@ -25,7 +25,7 @@ async def made_by(asker: Asker, sample: Sample) -> Made:
         JudgeError: If no question can be answered any more.
     """
     try:
-        completion = await asker.ask(prompts.split_claims(sample))
+        completion = await asker.ask(asker.form(prompts.split_claims(sample)))
         return claims.statements_of(sample, decoding.read_claims(completion))
     except _USELESS as error:
         return claims.without_claims(sample, error.kind)

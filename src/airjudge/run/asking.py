@@ -11,14 +11,13 @@ from typing import Final
 from pydantic import JsonValue
 
 from airjudge.datasets import Entry, Source
-from airjudge.errors import DatasetError, DuplicateId, InputError
+from airjudge.errors import DatasetError, DuplicateId, EvaluationError, InputError
 from airjudge.journal import Reader, Row, Writer
 from airjudge.judge import Numbered, first_context_of, fitting, together
 from airjudge.metrics import ContextRecall
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
-from airjudge.schema import Sample, SampleError, ScoredSample
-from airjudge.statements import split_statements
+from airjudge.schema import Made, Sample, SampleError, ScoredSample
 
 _log: Final = logging.getLogger("airjudge.run")
 _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
@@ -110,8 +109,10 @@ class Asking:
         if isinstance(value, DatasetError):
             return Row(entry.place, self._refused(value))
         content = content_digest(value)
+        like = self._place_in_fork(value, content)
+        made = await self._made(entry.place, value, like)
         known = self.journal.verdicts(entry.place)
-        taken = {} if known else self._taken_over(value, content)
+        taken = {} if known else self._taken_over(made, like)
         told = {**known, **taken}
 
         def put(new: Numbered) -> None:
@@ -121,17 +122,37 @@ class Asking:
 
         put(taken)
         scored = await self.metric.score_sample(
-            value, zero_if_empty=self.settings.zero_if_empty, known=dict(told), on_verdicts=put
+            value, made=made, zero_if_empty=self.settings.zero_if_empty, known=dict(told), on_verdicts=put
         )
         put({number: one for number, one in enumerate(scored.statements) if told.get(number) != one})
         kept = {name: one for name, one in columns(value).items() if name in self.settings.carried}
         return Row(entry.place, scored.model_copy(update={"metadata": kept}), content, taken=bool(taken))
 
-    def _taken_over(self, sample: Sample, content: bytes) -> Numbered:
-        """Verdicts of the other run on the same content, those on statements that this run has too."""
+    async def _made(self, place: int, sample: Sample, like: int | None) -> Made | EvaluationError:
+        """The statements of a sample; those that a judge has to make are asked for once, and committed then."""
+        if self.metric.statements != "claims":
+            return await self.metric.make(sample)
+        if held := self.journal.made(place):
+            return held
+        taken = None if self.fork is None or like is None else self.fork.made(like)
+        made = taken or await self.metric.make(sample)
+        if isinstance(made, Made) and made.claims is not None:
+            await self.writer.put_made(place, made)
+            event = {"place": place, **made.claims.model_dump()}
+            _log.info("claims_made", extra={"event": event})
+        return made
+
+    def _place_in_fork(self, sample: Sample, content: bytes) -> int | None:
+        """Where the other run has a sample with the same content, if it was shown to its judge."""
         if self.fork is None or not any(text.strip() for text in sample.retrieved_contexts):
+            return None
+        return self.fork.place_of(content)
+
+    def _taken_over(self, made: Made | EvaluationError, like: int | None) -> Numbered:
+        """Verdicts of the other run on a sample, those on statements that this run has too."""
+        if self.fork is None or like is None or not isinstance(made, Made):
             return {}
-        return fitting(self.fork.verdicts_on(content), split_statements(sample, self.metric.statements))
+        return fitting(self.fork.verdicts(like), made.statements)
 
     def _refused(self, error: DatasetError) -> ScoredSample:
         """The record of a line that does not describe a sample."""
