@@ -1,4 +1,4 @@
-"""Claims held against their reference: nothing invented stays, nothing of the reference is lost, nothing counts twice."""
+"""Claims held against their reference: nothing invented stays, nothing is lost, nothing counts twice."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,8 @@ from airjudge.schema import Claims, Sample
 from airjudge.statements import split_statements
 
 CURIE = "Marie Curie, who was born in Warsaw, won two Nobel Prizes. She moved to Paris in 1891."
-TEXTS = st.text(alphabet="ab 12.,\n\"{}<é埃菲\ud800", max_size=40)
+BORN, WON = "Marie Curie was born in Warsaw.", "Marie Curie won two Nobel Prizes."
+TEXTS = st.text(alphabet='ab 12.,\n"{}<é埃菲\ud800', max_size=40)
 
 
 def sample(reference: str, question: str = "?") -> Sample:
@@ -25,15 +26,14 @@ def note(reference: str, *claims: str, question: str = "?") -> Claims | None:
 
 
 def test_claims_stand_for_their_sentences_and_say_of_which_they_are() -> None:
-    claims = ("Marie Curie was born in Warsaw.", "Marie Curie won two Nobel Prizes.", "Marie Curie moved to Paris in 1891.")
-    assert made(CURIE, *claims) == [("1.1", claims[0]), ("1.2", claims[1]), ("2.1", claims[2])]
-    assert note(CURIE, *claims) == Claims(n_claims=3)
+    moved = "Marie Curie moved to Paris in 1891."
+    assert made(CURIE, BORN, WON, moved) == [("1.1", BORN), ("1.2", WON), ("2.1", moved)]
+    assert note(CURIE, BORN, WON, moved) == Claims(n_claims=3)
 
 
 def test_a_sentence_that_no_claim_covers_stays_itself_in_its_place() -> None:
-    born, won, moved = "Marie Curie was born in Warsaw.", "Marie Curie won two Nobel Prizes.", "She moved to Paris in 1891."
-    assert made(CURIE, born, won) == [("1.1", born), ("1.2", won), ("2", moved)]
-    assert note(CURIE, born, won) == Claims(n_claims=2, n_sentences=1)
+    assert made(CURIE, BORN, WON) == [("1.1", BORN), ("1.2", WON), ("2", "She moved to Paris in 1891.")]
+    assert note(CURIE, BORN, WON) == Claims(n_claims=2, n_sentences=1)
 
 
 def test_claims_that_hold_too_little_of_their_sentence_do_not_count_beside_it() -> None:
@@ -85,9 +85,12 @@ def test_a_fragment_is_completed_by_its_question() -> None:
         ("埃菲尔铁塔位于巴黎，建于1889年。", ["埃菲尔铁塔位于巴黎。", "埃菲尔铁塔建于1889年。"]),
         ("에펠탑은 파리에 있고 1889년에 지어졌다.", ["에펠탑은 파리에 있다.", "에펠탑은 1889년에 지어졌다."]),
         ("برج إيفل يقع في باريس، وقد بني عام 1889.", ["برج إيفل يقع في باريس.", "برج إيفل بني عام 1889."]),
-        ("Der Eiffelturm steht in Paris und wurde 1889 eröffnet.", ["Der Eiffelturm steht in Paris.", "Der Eiffelturm wurde 1889 eröffnet."]),
+        (
+            "Der Eiffelturm steht in Paris und wurde 1889 eröffnet.",
+            ["Der Eiffelturm steht in Paris.", "Der Eiffelturm wurde 1889 eröffnet."],
+        ),
     ],
-)  # fmt: skip
+)
 def test_compound_sentences_of_many_scripts_become_their_claims(reference: str, claims: list[str]) -> None:
     assert [text for _, text in made(reference, *claims)] == claims
     assert [text for _, text in made(reference, "Elephants sleep while standing.")] == [reference]

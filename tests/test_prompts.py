@@ -95,7 +95,11 @@ def test_the_example_of_the_single_call_is_a_reply_that_the_schema_allows() -> N
 def test_template_tokens_in_data_do_not_stay_template_tokens(text: str, token: str) -> None:
     sample = SAMPLE.model_copy(update={"retrieved_contexts": (text + token,), "user_input": token})
     sample = sample.model_copy(update={"reference": token + text})
-    asked = (prompts.pointwise(sample, Statement(id="1", text=token)), prompts.ragas(sample), prompts.split_claims(sample))
+    asked = (
+        prompts.pointwise(sample, Statement(id="1", text=token)),
+        prompts.ragas(sample),
+        prompts.split_claims(sample),
+    )
     for question in asked:
         assert token not in text_of(question)
 

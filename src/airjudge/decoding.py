@@ -212,7 +212,8 @@ def read_classifications(completion: Completion) -> list[tuple[Classification, f
 def read_claims(completion: Completion) -> list[str]:
     """The whole claims of a reply under `CLAIMS`, in order, as they were written.
 
-    A cut reply keeps those before the cut. Half a surrogate pair, which the schema lets a judge write, becomes a question mark.
+    A cut reply keeps those before the cut. Half a surrogate pair, which the schema lets a judge write, becomes
+    a question mark.
 
     Raises:
         ReplyRunaway: If the token limit cut it before the first claim ended, in whitespace or repetition.

@@ -5,6 +5,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── DatasetError             a line of the data set does not describe a sample
 │   ├── DuplicateId              an id that an earlier sample has
 │   ├── EmptyContexts            no context to judge against, where that was asked to be an error
+│   ├── StatementsMissing        the run that statements are taken from has none of this sample
 │   ├── PromptTooLong            the prompt does not fit the model's context
 │   ├── ReplyRefused             the reply does not match the schema's automaton
 │   ├── ReplyTruncated           the reply was cut before its verdict
@@ -87,6 +88,17 @@ class EmptyContexts(EvaluationError):
     def __str__(self) -> str:
         """Say what is empty."""
         return "retrieved_contexts is empty or all blank"
+
+
+class StatementsMissing(EvaluationError):
+    """The run that statements are taken from has none of this sample."""
+
+    kind = "no_statements"
+    hint = "Take statements from a run over the same samples, in which this one did not fail."
+
+    def __str__(self) -> str:
+        """Say what is missing."""
+        return "the run that statements are taken from has none of a sample with this id"
 
 
 class PromptTooLong(EvaluationError):

@@ -57,6 +57,10 @@ def score(
         _Method.pointwise
     ),
     statements: Statements = Maker.given,
+    statements_from: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Judge the statements of this finished run, sample by sample by id."),
+    ] = None,
     reasons: Annotated[_Reasons, typer.Option(help="Which verdicts to explain.")] = _Reasons.none,
     empty_contexts: Annotated[
         _Empty, typer.Option(help="An empty retrieval recalled nothing, or is an error.")
@@ -135,6 +139,7 @@ def score(
         overwrite=overwrite,
         retry_failed=retry_failed,
         fork=fork,
+        statements_from=_unless_made(statements_from, statements),
     )
     check_run(source, out, settings)
     if not quiet:
@@ -171,6 +176,14 @@ def _check_options(
     if not base_url and (model or api_key_env or allow_remote):
         msg = "--model, --api-key-env and --allow-remote need --base-url"
         raise typer.BadParameter(msg)
+
+
+def _unless_made(statements_from: Path | None, statements: Maker) -> Path | None:
+    """The run to take statements from, if they are not to be made too."""
+    if statements_from is not None and statements is not Maker.given:
+        msg = "--statements-from says where statements come from: leave --statements out"
+        raise typer.BadParameter(msg)
+    return statements_from
 
 
 def _concurrency(text: str) -> int | Literal["auto"]:

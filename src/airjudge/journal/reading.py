@@ -1,5 +1,6 @@
 """Read a journal: beside its writer, or long after."""
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -127,6 +128,23 @@ class Reader:
             listed = tuple(Statement(id=name, text=text) for name, text in json.loads(str(statements)))
             return Made(statements=listed, claims=_claims(claims))
         return None
+
+    def statements_of(self, name: str) -> tuple[Statement, ...] | None:
+        """The statements of the first finished sample with an id; None if there is none, or it failed without any."""
+        query = "SELECT place, status FROM samples WHERE id = ? ORDER BY place LIMIT 1"
+        for place, status in self.rows(query, storable(name)):
+            rows = self.rows("SELECT id, text FROM verdicts WHERE place = ? ORDER BY number", _whole(place))
+            found = tuple(Statement(id=str(own), text=str(text)) for own, text in rows)
+            return found if found or status == "undefined" else None
+        return None
+
+    def statements_digest(self) -> str:
+        """SHA-256, in hex, over the statements of all finished samples and whose they are."""
+        digest = hashlib.sha256()
+        query = "SELECT s.id, v.id, v.text FROM verdicts v JOIN samples s USING (place) ORDER BY place, number"
+        for row in self.rows(query):
+            digest.update(json.dumps(row).encode() + b"\n")
+        return digest.hexdigest()
 
     def scored(self) -> Iterator[tuple[int, ScoredSample]]:
         """Places and records of the finished samples, in input order, as they stood when the first was read."""

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from airjudge.datasets import Entry, Source
-from airjudge.errors import DatasetError, DuplicateId, EvaluationError, InputError
+from airjudge.errors import DatasetError, DuplicateId, EvaluationError, InputError, StatementsMissing
 from airjudge.journal import Reader, Row, Writer
 from airjudge.judge import Numbered, first_context_of, fitting, together
 from airjudge.metrics import ContextRecall
@@ -25,7 +25,10 @@ _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What one start asks: `fork` is the journal of the run that verdicts may be taken over from.
+    """What one start asks.
+
+    `fork` is the journal of the run that verdicts may be taken over from, `stated` that of the run whose
+    statements are judged.
 
     `on_row` is told of each sample once it is committed; `on_verdicts` of a place and of how many statements
     of its sample have a verdict by now.
@@ -36,6 +39,7 @@ class Asking:
     settings: RunSettings
     journal: Reader
     fork: Reader | None
+    stated: Reader | None
     writer: Writer
     on_row: Callable[[Row], None]
     on_verdicts: Callable[[int, int], None]
@@ -130,6 +134,9 @@ class Asking:
 
     async def _made(self, place: int, sample: Sample, like: int | None) -> Made | EvaluationError:
         """The statements of a sample; those that a judge has to make are asked for once, and committed then."""
+        if self.stated is not None:
+            found = self.stated.statements_of(sample.id)
+            return StatementsMissing() if found is None else Made(statements=found)
         if self.metric.statements != "claims":
             return await self.metric.make(sample)
         if held := self.journal.made(place):

@@ -27,6 +27,7 @@ def identity_of_input(source: Source, settings: RunSettings) -> Identity:
         **{f"mapping.{field}": column for field, column in sorted(source.mapping.items())},
         "zero_if_empty": settings.zero_if_empty,
         "limit": settings.limit,
+        "statements_from": _statements_digest(settings.statements_from),
         "keep": list[JsonValue](sorted(settings.carried)),
     }
 
@@ -51,6 +52,8 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
     refuse_if_locked(out)
     if settings.fork is not None:
         _check_fork(settings.fork, out)
+    if settings.statements_from is not None:
+        _check_statements(settings.statements_from, out)
     if settings.overwrite:
         return
     if (out / JOURNAL).exists():
@@ -69,6 +72,24 @@ def _check_fork(fork: Path, out: Path) -> None:
         msg = f"{fork} cannot be a fork of itself"
         raise InputError(msg, "Name another folder with --out.")
     Reader(fork).__exit__()
+
+
+def _check_statements(run: Path, out: Path) -> None:
+    """Refuse to take statements from an unfinished run, whose statements may change, or from the run itself."""
+    if run.resolve() == out.resolve():
+        msg = f"{run} cannot take statements from itself"
+        raise InputError(msg, "Name another folder with --out.")
+    with Reader(run) as journal:
+        if "finished" not in journal.header():
+            msg = f"the run in {run} is not finished: its statements may change"
+            raise InputError(msg, "Finish it by the command that began it.")
+
+
+def _statements_digest(run: Path | None) -> str | None:
+    if run is None:
+        return None
+    with Reader(run) as journal:
+        return journal.statements_digest()
 
 
 def held_identity(journal: Reader) -> Identity | None:

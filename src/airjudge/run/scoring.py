@@ -63,6 +63,7 @@ async def score_dataset(
     Ctrl-C or SIGTERM once lets what is in flight end, for at most the time of one request; twice aborts.
 
     Raises:
+        ValueError: If statements are to be taken from a run and made too.
         InputError: If the input cannot be read, or the folder holds something else than this run.
         JudgeError: If the judge cannot be used.
         StorageFailed: If the disk is full or the folder went away.
@@ -70,6 +71,9 @@ async def score_dataset(
     """
     settings = settings or RunSettings()
     source = open_source([str(data)]) if isinstance(data, Path | str) else data
+    if settings.statements_from is not None and metric.statements != "given":
+        msg = f"statements are taken from a run, or made ({metric.statements}): not both"
+        raise ValueError(msg)
     check_run(source, out, settings)
     with interrupts() as stop, ExitStack() as held:
         try:
@@ -98,6 +102,7 @@ class _Run:
     store: Store
     journal: Reader
     fork: Reader | None
+    stated: Reader | None
     start: int = 0
     clock: float = field(default_factory=time.monotonic)
     n_samples: int = 0
@@ -137,7 +142,15 @@ class _Run:
 
         async with Writer(self.store, start=self.start, spent=self.spent) as writer:
             asking = Asking(
-                self.source, self.metric, self.settings, self.journal, self.fork, writer, on_row, on_verdicts
+                self.source,
+                self.metric,
+                self.settings,
+                self.journal,
+                self.fork,
+                self.stated,
+                writer,
+                on_row,
+                on_verdicts,
             )
             with stop.asking(drain_s=self.metric.judge.settings.timeout_s):
                 await asking.ask_all(entries, stop)
@@ -230,7 +243,8 @@ def _begun(source: Source, metric: ContextRecall, out: Path, *, settings: RunSet
             refuse_foreign_verdicts(settings.fork, held_identity(fork), wanted)
         if settings.retry_failed:
             store.forget_failures()
-        run = _Run(source, metric, out, settings, store, journal, fork)
+        stated = held.enter_context(Reader(settings.statements_from)) if settings.statements_from else None
+        run = _Run(source, metric, out, settings, store, journal, fork, stated)
         if not exports_stand(out, journal, by=settings.by):
             told = _told(source, metric, settings) | {"data_sha256": wanted[DATA]}
             store.put_header({"identity": wanted, "signature": signature, **told})

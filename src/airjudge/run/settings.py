@@ -15,7 +15,8 @@ class RunSettings(Record):
     into the records, `by` those that the summary is sliced by, which are carried too; `bad_lines` says
     whether a malformed one is a record or stops the run. `overwrite` replaces a run in the folder;
     `retry_failed` asks again what failed in it; `fork` names the folder of another run whose verdicts are
-    taken over where they are still valid.
+    taken over where they are still valid; `statements_from` that of a finished run whose statements are judged, of
+    the sample with the same id, so that another judge, or another retriever, is held against the same units.
     """
 
     zero_if_empty: bool = True
@@ -26,6 +27,7 @@ class RunSettings(Record):
     overwrite: bool = False
     retry_failed: bool = False
     fork: Path | None = None
+    statements_from: Path | None = None
 
     @property
     def carried(self) -> tuple[str, ...]:
