@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from airjudge import ContextRecall
 from airjudge.check import Terms, Utf8, check_data
 from airjudge.cli.commands import app
 from airjudge.datasets import open_source
-from airjudge.errors import InputError, RequestFailed, SchemaNotCompiled
-from airjudge.journal import Reader
+from airjudge.errors import InputError, RequestFailed, RunDiffers, SchemaNotCompiled
+from airjudge.journal import JOURNAL, Reader
 from airjudge.run import RunHeader, RunSettings, read_scored, score_dataset, verify_run
 from airjudge.schema import Claims, Sample, ScoredSample, StatementMaker
 from airjudge.statements import split_statements
@@ -244,6 +245,16 @@ def test_a_fork_takes_claims_and_verdicts_over_and_asks_for_those_of_what_change
     assert header.summary.claims.n_claims == 4
 
 
+def test_verify_finds_statements_that_are_not_those_that_were_made(stub: Stub, tmp_path: Path) -> None:
+    run(stub, write(tmp_path, compound("North")), tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / JOURNAL) as journal:
+        journal.execute("UPDATE verdicts SET text = 'Another one.' WHERE number = 0")
+    assert (
+        "sample 'North' at place 0: its statements are not those that were made"
+        in verify_run(tmp_path / "out").findings
+    )
+
+
 # Shared with another judge
 
 
@@ -260,6 +271,21 @@ def test_another_judge_rules_on_the_statements_of_a_run(stub: Stub, tmp_path: Pa
     ]
     assert header.signature.statements == "given"
     assert verify_run(tmp_path / "second").findings == ()
+
+
+def test_the_same_folder_is_refused_with_the_statements_of_another_run(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, compound("North"))
+    run(stub, data, tmp_path / "claims")
+    run(stub, data, tmp_path / "sentences", statements="sentences")
+    run(stub, data, tmp_path / "out", statements="given", settings=RunSettings(statements_from=tmp_path / "claims"))
+    with pytest.raises(RunDiffers, match="statements_from"):
+        run(
+            stub,
+            data,
+            tmp_path / "out",
+            statements="given",
+            settings=RunSettings(statements_from=tmp_path / "sentences"),
+        )
 
 
 def test_a_sample_that_the_other_run_does_not_know_is_a_failed_record(stub: Stub, tmp_path: Path) -> None:

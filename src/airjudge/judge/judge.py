@@ -268,7 +268,7 @@ class Judge:
         asker = self._open_asker().about(sample)
         async with self._gate:
             if not self._claims_are_warm:
-                await warm_up(self._backends)
+                await warm_up(self._backends, asker.form)
                 self._claims_are_warm = True
         return await made_by(asker, sample)
 

@@ -31,7 +31,7 @@ async def made_by(asker: Asker, sample: Sample) -> Made:
         return claims.without_claims(sample, error.kind)
 
 
-async def warm_up(backends: Iterable[VllmBackend]) -> None:
+async def warm_up(backends: Iterable[VllmBackend], form: prompts.Form) -> None:
     """Let each server compile the schema of claims, one by one.
 
     One that is away now compiles it when it is back and is asked.
@@ -41,5 +41,5 @@ async def warm_up(backends: Iterable[VllmBackend]) -> None:
     """
     for backend in backends:
         with suppress(JudgeUnreachable):
-            question = prompts.warm_up_claims()
+            question = form(prompts.warm_up_claims())
             decoding.check_reply(question.schema, await first_use(backend, question))

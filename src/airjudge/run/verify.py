@@ -8,7 +8,7 @@ from airjudge import scoring
 from airjudge.journal import Reader, file_hash
 from airjudge.run.export import summed_up
 from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, sliced_by, state_of
-from airjudge.schema import Record, ScoredSample, Summary, Verdict
+from airjudge.schema import Made, Record, ScoredSample, Statement, Summary, Verdict
 
 
 class Verified(Record):
@@ -31,7 +31,10 @@ class _Audit:
 
     def through(self, journal: Reader) -> Iterator[ScoredSample]:
         for place, sample in journal.scored():
-            self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in wrong(sample)]
+            found = list(wrong(sample))
+            if sample.claims is not None and journal.made(place) != _made_of(sample):
+                found.append("its statements are not those that were made")
+            self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in found]
             if place != self.next_place and self.is_finished:
                 self.findings.append(f"no record of the places {self.next_place} to {place - 1}")
             self.lines.update(sample.model_dump_json().encode() + b"\n")
@@ -94,6 +97,12 @@ def wrong(sample: ScoredSample) -> Iterator[str]:
         if sample.score != recall or (sample.status == "undefined") != (recall is None):
             yield f"its verdicts give {recall}, its record says {sample.score}"
     yield from (f"statement {one.id!r} is not what its probability says" for one in sample.statements if _torn(one))
+
+
+def _made_of(sample: ScoredSample) -> Made:
+    """The statements of a record, as they were made before they were judged."""
+    statements = tuple(Statement(id=one.id, text=one.text) for one in sample.statements)
+    return Made(statements=statements, claims=sample.claims)
 
 
 def _torn(verdict: Verdict) -> bool:
