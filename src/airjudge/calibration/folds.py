@@ -21,8 +21,6 @@ N_FOLDS: Final = 5
 N_REPEATS: Final = 10
 """Divisions of the groups into folds: on 56 statements one division moves balanced accuracy by .02."""
 
-_N_RESAMPLES: Final = 2000
-_CELLS_AT_ONCE: Final = 4_000_000
 _N_SUMS: Final = 5
 
 
@@ -111,8 +109,8 @@ def cross_validated(
         return None
     raw = OutOfFold(probabilities[None], (probabilities >= THRESHOLD)[None])
     before, after = _figures(raw, labels), _figures(told, labels)
-    sums = _sums(raw, labels), _sums(told, labels)
-    drawn = _resampled(np.concatenate(sums, axis=1), groups, rng=rng)
+    sums = np.concatenate([_sums(raw, labels), _sums(told, labels)], axis=1)
+    drawn = agreement.resampled_sums(agreement.sums_by_group(sums, groups), rng=rng)
     return CrossValidated(
         n_folds=min(N_FOLDS, np.unique(np.asarray(groups)).size),
         n_repeats=len(told.attributed),
@@ -147,57 +145,35 @@ def _figures_of(probabilities: Floats, attributed: Bools, labels: Bools) -> Figu
 
 
 def _sums(told: OutOfFold, labels: Bools) -> Floats:
-    """What the resampled figures are made of, by statement, as means over divisions: shape (n_statements, 5)."""
-    hits = (told.attributed & labels).mean(axis=0)
-    rejections = (~told.attributed & ~labels).mean(axis=0)
-    errors = ((told.probabilities - labels) ** 2).mean(axis=0)
-    return np.column_stack([labels, ~labels, hits, rejections, errors]).astype(np.float64)
+    """What resampled figures are made of: a 2x2 table and the squared error, as means over divisions.
 
-
-def _resampled(sums: Floats, groups: npt.ArrayLike, *, rng: np.random.Generator) -> Floats:
-    """Sums over as many groups as there are, drawn with replacement; shape (n_resamples, n_columns).
-
-    How often each group is drawn is multinomial, so a resample costs one product, whatever the number of statements.
+    Shape (n_statements, 5), of which four columns are those of `agreement.tables`.
     """
-    _, group_of = np.unique(np.asarray(groups), return_inverse=True)
-    n_groups = int(group_of.max()) + 1
-    by_group = np.stack([np.bincount(group_of, weights=column) for column in sums.T], axis=1)
-    chunk = max(1, _CELLS_AT_ONCE // n_groups)
-    shares = np.full(n_groups, 1 / n_groups)
-    starts = range(0, _N_RESAMPLES, chunk)
-    drawn = [rng.multinomial(n_groups, shares, size=min(chunk, _N_RESAMPLES - one)) @ by_group for one in starts]
-    return np.asarray(np.concatenate(drawn), dtype=np.float64)
+    attributed = told.attributed.mean(axis=0)
+    errors = ((told.probabilities - labels) ** 2).mean(axis=0)
+    positive = labels.astype(np.float64)
+    negative = 1 - positive
+    columns = (positive * attributed, positive * (1 - attributed), negative * attributed, negative * (1 - attributed))
+    return np.stack([*columns, errors], axis=1)
 
 
 def _balanced_accuracies(drawn: Floats) -> Floats:
-    """Balanced accuracy of each resample; NaN where it holds one class."""
-    n_true, n_false, hits, rejections, _ = drawn.T
-    whole = np.where((n_true > 0) & (n_false > 0), 1.0, np.nan)
-    return whole * (hits / np.maximum(n_true, 1) + rejections / np.maximum(n_false, 1)) / 2
+    return agreement.balanced_accuracy_of(drawn[:, :4])
 
 
 def _briers(drawn: Floats) -> Floats:
-    return np.asarray(drawn[:, 4] / (drawn[:, 0] + drawn[:, 1]), dtype=np.float64)
+    return np.asarray(drawn[:, 4] / drawn[:, :4].sum(axis=1), dtype=np.float64)
 
 
 def _gain(before: float, after: float, drawn: Floats, *, figure: Callable[[Floats], Floats]) -> Gain:
     """A figure's gain, with intervals from the same resamples for both sides."""
     resampled = figure(drawn[:, :_N_SUMS]), figure(drawn[:, _N_SUMS:])
     return Gain(
-        before_ci95=_interval(resampled[0]),
-        after_ci95=_interval(resampled[1]),
+        before_ci95=agreement.percentile_interval(resampled[0]),
+        after_ci95=agreement.percentile_interval(resampled[1]),
         gain=after - before,
-        gain_ci95=_interval(resampled[1] - resampled[0]),
+        gain_ci95=agreement.percentile_interval(resampled[1] - resampled[0]),
     )
-
-
-def _interval(values: Floats) -> tuple[float, float] | None:
-    """Middle 95 % of the resamples that have a value; None if a tenth of them has none."""
-    defined = values[~np.isnan(values)]
-    if defined.size < agreement.DEFINED_SHARE * values.size:
-        return None
-    low, high = np.quantile(defined, (0.025, 0.975))
-    return float(low), float(high)
 
 
 def _sure(value: T | None) -> T:

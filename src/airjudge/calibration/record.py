@@ -12,7 +12,7 @@ from airjudge.signature import differences, digest
 ThresholdRule = Literal["prevalence", "balanced_accuracy"]
 
 UNBOUND = "statements"
-"""The field of a signature that a calibration is not bound to: who made a statement does not change the verdict on it."""
+"""The field of a signature that a calibration is not bound to: who made a statement changes no verdict on it."""
 
 
 class BrierParts(Record):
