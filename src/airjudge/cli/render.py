@@ -18,7 +18,7 @@ from rich.text import Text
 
 from airjudge.gates import GateResult
 from airjudge.run import RunHeader
-from airjudge.schema import Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
+from airjudge.schema import Abstained, Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
 from airjudge.summary import NONE, rates
 from airjudge.weights import Progress
 
@@ -89,6 +89,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
     table.add_row("recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95))
+    if summary.abstained is not None:
+        table.add_row("left to people", Text(_abstained(summary.abstained, summary.n_statements, out)))
     table.add_row("samples", _sample_counts(header))
     if summary.failures:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
@@ -132,6 +134,14 @@ def _slice_cells(one: Slice) -> tuple[str, str, str, str]:
         mean = _number(one.mean) + (f" ({one.ci95[0]:.3f} to {one.ci95[1]:.3f})" if one.ci95 else "")
     micro = "-" if one.micro_mean is None else f"{one.micro_mean:.3f} of {one.n_statements}"
     return mean, micro, f"{one.n_scored} of {one.n}", str(one.n_failed)
+
+
+def _abstained(told: Abstained, n_statements: int, out: Path) -> str:
+    """How many verdicts lie in the band, what recall can be with them, and where they are listed."""
+    n = f"{told.n_statements} of {n_statements} verdicts, {told.band[0]:.3f} to {told.band[1]:.3f}"
+    if not told.n_statements:
+        return n
+    return f"{n}; recall {_range(told.bounds)} with them; list: airjudge export {out} --format csv --table abstained"
 
 
 def _statement_counts(summary: Summary) -> str:
