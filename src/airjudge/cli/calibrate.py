@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.table import Table
+
     from airjudge.calibration import Calibration, CrossValidated, Gain, LabelsUsed
 
 
@@ -36,14 +40,12 @@ def calibrate(
     ] = _Kind.logistic,
     abstain: Annotated[
         tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH", help="Leave verdicts with a calibrated probability from LOW to HIGH to people."
-        ),
+        typer.Option(metavar="LOW HIGH", help="Leave verdicts whose calibrated probability lies between to people."),
     ] = None,
     abstain_rate: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, metavar="P", help="The same, for the P of the labelled verdicts that are least sure."
+            min=0, max=1, metavar="P", help="The same, for that share of the labelled verdicts: the least sure."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the calibration as one JSON object.")] = False,
@@ -138,29 +140,27 @@ def _figures(worth: "CrossValidated", used: "LabelsUsed") -> "Table":
     table.add_column("", no_wrap=True)
     for name in ("raw", "calibrated", "difference"):
         table.add_column(name, justify="right", no_wrap=True)
-    before, after = worth.before, worth.after
-    table.add_row(
-        "balanced accuracy", *_gain(before.balanced_accuracy, after.balanced_accuracy, worth.balanced_accuracy)
-    )
-    table.add_row(
-        f"share attributed (labels {used.n_positive / used.n_statements:.3f})",
-        f"{before.share_attributed:.3f}",
-        f"{after.share_attributed:.3f}",
-        "",
-    )
-    table.add_row(
-        "expected calibration error", f"{before.ece:.3f}", f"{after.ece:.3f}", f"{after.ece - before.ece:+.3f}"
-    )
-    table.add_row("Brier score", *_gain(before.brier.score, after.brier.score, worth.brier))
-    for name in ("reliability", "resolution", "uncertainty", "within_variance", "within_covariance"):
-        cells = (f"{getattr(one.brier, name):.3f}" for one in (before, after))
-        table.add_row(f"  {name.replace('_', ' ')}", *cells, "")
-    table.add_row(
-        "log loss", f"{before.log_loss:.3f}", f"{after.log_loss:.3f}", f"{after.log_loss - before.log_loss:+.3f}"
-    )
-    if worth.auc is not None:
-        table.add_row("AUC", f"{worth.auc:.3f}", "the same", "")
+    for row in _rows(worth, used):
+        table.add_row(*row)
     return table
+
+
+def _rows(worth: "CrossValidated", used: "LabelsUsed") -> "Iterator[tuple[str, ...]]":
+    before, after = worth.before, worth.after
+    share = f"share attributed (labels {used.n_positive / used.n_statements:.3f})"
+    yield "balanced accuracy", *_gain(before.balanced_accuracy, after.balanced_accuracy, worth.balanced_accuracy)
+    yield share, *_plain(before.share_attributed, after.share_attributed)
+    yield "expected calibration error", *_plain(before.ece, after.ece)
+    yield "Brier score", *_gain(before.brier.score, after.brier.score, worth.brier)
+    for name in ("reliability", "resolution", "uncertainty", "within_variance", "within_covariance"):
+        yield f"  {name.replace('_', ' ')}", *_plain(getattr(before.brier, name), getattr(after.brier, name))
+    yield "log loss", *_plain(before.log_loss, after.log_loss)
+    if worth.auc is not None:
+        yield "AUC", f"{worth.auc:.3f}", "the same", ""
+
+
+def _plain(before: float, after: float) -> tuple[str, str, str]:
+    return f"{before:.3f}", f"{after:.3f}", f"{after - before:+.3f}"
 
 
 def _gain(before: float, after: float, gain: "Gain") -> tuple[str, str, str]:

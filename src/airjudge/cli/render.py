@@ -90,7 +90,9 @@ def print_summary(header: RunHeader, out: Path) -> None:
     table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
     table.add_row("recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95))
     if summary.abstained is not None:
-        table.add_row("left to people", Text(_abstained(summary.abstained, summary.n_statements, out)))
+        table.add_row("left to people", _abstained(summary.abstained, summary.n_statements))
+        table.add_row("recall with those", _range(summary.abstained.bounds))
+        table.add_row("their list", Text(f"airjudge export {out} --format csv --table abstained"))
     table.add_row("samples", _sample_counts(header))
     if summary.failures:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
@@ -136,12 +138,9 @@ def _slice_cells(one: Slice) -> tuple[str, str, str, str]:
     return mean, micro, f"{one.n_scored} of {one.n}", str(one.n_failed)
 
 
-def _abstained(told: Abstained, n_statements: int, out: Path) -> str:
-    """How many verdicts lie in the band, what recall can be with them, and where they are listed."""
-    n = f"{told.n_statements} of {n_statements} verdicts, {told.band[0]:.3f} to {told.band[1]:.3f}"
-    if not told.n_statements:
-        return n
-    return f"{n}; recall {_range(told.bounds)} with them; list: airjudge export {out} --format csv --table abstained"
+def _abstained(told: Abstained, n_statements: int) -> str:
+    """How many verdicts lie in the band, and where that is."""
+    return f"{told.n_statements} of {n_statements} verdicts, of probability {_range(told.band)}"
 
 
 def _statement_counts(summary: Summary) -> str:

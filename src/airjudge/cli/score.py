@@ -162,9 +162,11 @@ def score(
 
 def _calibration(file: Path | None) -> "Calibration | None":
     """The calibration in a file, which is read before anything is started."""
+    if file is None:
+        return None
     from airjudge.calibrate import read_calibration
 
-    return None if file is None else read_calibration(file)
+    return read_calibration(file)
 
 
 def _tell_columns(mapping: Mapping[str, str]) -> None:
