@@ -1,4 +1,4 @@
-"""From a labelled run to a calibration, and from that to a calibrated run, through a server that decodes under schemas."""
+"""From a labelled run to a calibration, and from that to a calibrated run, through the stub server."""
 
 import csv
 import json
@@ -40,11 +40,13 @@ def too_sure_of(number: int) -> float:
 
 def labelled() -> list[Row]:
     """Rows of which people found the upper 16 of 40 supported, but for two that changed places."""
-    rows = [row(f"N{n}") for n in range(N)]
-    for n, one in enumerate(rows):
-        [statement] = one["statements"]  # type: ignore[misc]
-        statement["label"] = int((n >= 24) != (n in {20, 27}))
-    return rows
+    return [_labelled(n) for n in range(N)]
+
+
+def _labelled(number: int) -> Row:
+    made, text = row(f"N{number}"), f"Harbour N{number} opened pier one."
+    label = int((number >= 24) != (number in {20, 27}))
+    return {**made, "statements": [{"id": "1", "text": text, "label": label}]}
 
 
 class Ended(NamedTuple):

@@ -1,4 +1,4 @@
-"""Calibration: maps, thresholds and figures against independent oracles; nothing is fitted to what it is measured on."""
+"""Calibration against independent oracles; nothing is fitted to what it is measured on."""
 
 import math
 from datetime import UTC, datetime
