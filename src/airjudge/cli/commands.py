@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from airjudge.cli import models
+from airjudge.cli.calibrate import calibrate
 from airjudge.cli.check import check
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
@@ -33,6 +34,7 @@ app.command()(check)
 app.command()(score)
 app.command()(export)
 app.command()(verify)
+app.command()(calibrate)
 
 
 def _print_version(value: bool) -> None:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from airjudge.cli.options import Columns, Data, Maker, Statements
+
+if TYPE_CHECKING:
+    from airjudge.calibration import Calibration
 
 
 class _Method(StrEnum):
@@ -74,6 +77,9 @@ def score(
             show_default="0 to begin; 300 in a run, 0 for a server of ours",
         ),
     ] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A calibration of this judge, by airjudge calibrate.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
     bad_lines: Annotated[
         _BadLines, typer.Option(help="A line that is no sample becomes a record, or stops the run.")
@@ -125,6 +131,7 @@ def score(
         concurrency=_concurrency(concurrency),
         timeout_s=timeout,
         wait_for_server_s=wait_for_server,
+        calibration=_calibration(calibration),
     )
     settings = RunSettings(
         zero_if_empty=empty_contexts is _Empty.zero,
@@ -151,6 +158,15 @@ def score(
             header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_counts=shown.counts))
         code = deliver(header, out, wanted)
     raise typer.Exit(code)
+
+
+def _calibration(file: Path | None) -> "Calibration | None":
+    """The calibration in a file, which is read before anything is started."""
+    if file is None:
+        return None
+    from airjudge.calibrate import read_calibration
+
+    return read_calibration(file)
 
 
 def _tell_columns(mapping: Mapping[str, str]) -> None:

@@ -1,6 +1,6 @@
 """Score a data set into a folder that survives whatever happens to the machine."""
 
-from airjudge.run.export import Format, Table, export_table, remake_exports
+from airjudge.run.export import Format, Table, export_abstained, export_table, remake_exports
 from airjudge.run.folder import RUN, RunHeader, RunState, read_scored
 from airjudge.run.identity import check_run
 from airjudge.run.reading import OpenedRun, open_run
@@ -18,6 +18,7 @@ __all__ = [
     "Table",
     "Verified",
     "check_run",
+    "export_abstained",
     "export_table",
     "open_run",
     "read_scored",

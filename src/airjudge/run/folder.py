@@ -13,9 +13,11 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from airjudge.calibration import Calibration
 from airjudge.errors import InputError
 from airjudge.journal import JOURNAL_FILES, Reader, Store, locked, made_folder, sync_folder, written_whole
 from airjudge.schema import Record, ScoredSample, ServerUse, Signature, Summary, Usage
+from airjudge.scoring import THRESHOLD
 from airjudge.version import __version__
 
 RUN: Final = "run.json"
@@ -64,6 +66,16 @@ class RunState(Record):
     servers: tuple[ServerUse, ...] = ()
     exports: Mapping[str, str] = {}
     summary: Summary | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration that made its probabilities and verdicts; None where they are the judge's own."""
+        return _calibration_in(self.settings)
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on its statements are attributed."""
+        return self.calibration.threshold if self.calibration else THRESHOLD
 
 
 class RunHeader(RunState):
@@ -127,6 +139,18 @@ def sliced_by(journal: Reader) -> list[str]:
     settings = journal.header().get("settings")
     by = settings.get("by") if isinstance(settings, dict) else None
     return [str(column) for column in by] if isinstance(by, list) else []
+
+
+def band_of(journal: Reader) -> tuple[float, float] | None:
+    """The probabilities of verdicts that the run's calibration leaves to people; None if none are."""
+    settings = journal.header().get("settings")
+    calibration = _calibration_in(settings) if isinstance(settings, dict) else None
+    return calibration.abstain if calibration else None
+
+
+def _calibration_in(settings: Mapping[str, JsonValue]) -> Calibration | None:
+    told = settings.get("calibration")
+    return None if told is None else Calibration.model_validate(told)
 
 
 def write_state(out: Path, state: RunState) -> None:
