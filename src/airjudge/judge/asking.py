@@ -8,6 +8,7 @@ from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
 from airjudge.judge.watch import Watch
+from airjudge.prompts import Form
 from airjudge.schema import Completion, Pointwise, Question, Sample
 
 TEMPLATE_TOKENS = 256
@@ -17,15 +18,17 @@ TEMPLATE_TOKENS = 256
 class Asker:
     """Asks questions whose schemas are warm; one of its own for each sample, from `about`."""
 
-    def __init__(self, pool: Pool, watch: Watch, *, pointwise: Pointwise, seat: Seat | None = None) -> None:
-        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement."""
-        self._pool, self._watch, self.pointwise = pool, watch, pointwise
+    def __init__(
+        self, pool: Pool, watch: Watch, *, pointwise: Pointwise, form: Form = prompts.plain, seat: Seat | None = None
+    ) -> None:
+        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement, `form` in which form."""
+        self._pool, self._watch, self.pointwise, self.form = pool, watch, pointwise, form
         self._seat = seat or Seat()
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
         context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
-        return Asker(self._pool, self._watch, pointwise=self.pointwise, seat=Seat(context))
+        return Asker(self._pool, self._watch, pointwise=self.pointwise, form=self.form, seat=Seat(context))
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.

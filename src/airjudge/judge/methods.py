@@ -78,10 +78,9 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
 
 
 async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
-    """The label of a one-token reply, and its probability where the server gives logprobs."""
-    completion = await asker.ask(question)
-    alternatives = completion.tokens[0].alternatives if completion.tokens else ()
-    return decoding.read_label(completion), scoring.verdict_probability(alternatives)
+    """The label of a reply, and its probability where the server gives logprobs."""
+    posed = asker.form(question)
+    return decoding.read_verdict(posed.schema, await asker.ask(posed))
 
 
 def _verdict(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
@@ -112,7 +111,7 @@ async def ragas(
 async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> dict[int, Verdict]:
     """Verdicts on the statements that the reply has items for; on none if it is outside its automaton."""
     try:
-        items = decoding.read_classifications(await asker.ask(prompts.ragas(sample)))
+        items = decoding.read_classifications(await asker.ask(asker.form(prompts.ragas(sample))))
     except ReplyRefused:
         items = []
     found = align(statements, [item.statement for item, _ in items])
@@ -140,7 +139,8 @@ async def explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
         return verdict
     statement = Statement(id=verdict.id, text=verdict.text)
     try:
-        completion = await asker.ask(prompts.reason(sample, statement, attributed=verdict.attributed))
+        question = prompts.reason(sample, statement, attributed=verdict.attributed)
+        completion = await asker.ask(asker.form(question))
         return verdict.model_copy(update={"reason": decoding.read_reason(completion)})
     except EvaluationError:
         return verdict  # a verdict stands without its reason
