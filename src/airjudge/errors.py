@@ -4,6 +4,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 ├── EvaluationError              one sample cannot be scored; becomes a record, the others go on
 │   ├── DatasetError             a line of the data set does not describe a sample
 │   ├── DuplicateId              an id that an earlier sample has
+│   ├── NotRecorded              a judge whose verdicts came as a file ruled not on all statements
 │   ├── EmptyContexts            no context to judge against, where that was asked to be an error
 │   ├── PromptTooLong            the prompt does not fit the model's context
 │   ├── ReplyRefused             the reply does not match the schema's automaton
@@ -87,6 +88,22 @@ class EmptyContexts(EvaluationError):
     def __str__(self) -> str:
         """Say what is empty."""
         return "retrieved_contexts is empty or all blank"
+
+
+class NotRecorded(EvaluationError):
+    """A judge whose verdicts came as a file did not rule on all statements of a sample."""
+
+    kind = "not_recorded"
+    hint = "Score the sample by a judge that can be asked, or leave it out of the data."
+
+    def __init__(self, judge: str, n_missing: int, n_statements: int) -> None:
+        """Keep who did not rule, and how many statements of how many that concerns."""
+        super().__init__(judge, n_missing, n_statements)
+        self.judge, self.n_missing, self.n_statements = judge, n_missing, n_statements
+
+    def __str__(self) -> str:
+        """Say what is missing."""
+        return f"{self.judge} ruled on {self.n_statements - self.n_missing} of {self.n_statements} statements"
 
 
 class PromptTooLong(EvaluationError):

@@ -12,6 +12,7 @@ from airjudge.cli import models
 from airjudge.cli.check import check
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
+from airjudge.cli.recorded import import_verdicts
 from airjudge.cli.score import score
 from airjudge.cli.serve import serve
 from airjudge.cli.verify import verify
@@ -31,6 +32,7 @@ app.add_typer(models.app, name="models")
 app.command()(serve)
 app.command()(check)
 app.command()(score)
+app.command()(import_verdicts)
 app.command()(export)
 app.command()(verify)
 
