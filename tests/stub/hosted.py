@@ -25,8 +25,9 @@ class HostedConfig(StubConfig):
 
     `refuses` are fields that it answers 400 to, in OpenAI's words, or with `vague` in words that name
     nothing. `schema` says what becomes of a reply schema: enforced, ignored with HTTP 200, or refused.
-    `snapshot` is the model that it says answers. `shows_logprobs` false leaves them out of replies with HTTP 200. `thinks`
-    is the number of tokens that a reply takes before its first visible one. `path` is where the API lies.
+    `snapshot` is the model that it says answers. `shows_logprobs` false leaves them out with HTTP 200.
+    `thinks` is the number of tokens that a reply takes before its first visible one. `path` is where the
+    API lies.
     """
 
     api_key: str | None = "sk-hosted-secret"
@@ -57,7 +58,10 @@ class HostedStub(Stub):
     def _body(self, call: Call, path: str, twist: Twist) -> Body:
         route = f"{call.record.method} {path.removeprefix(self.config.path)}"
         if not path.startswith(self.config.path) or route not in {"POST /chat/completions", "GET /models"}:
-            raise _refusal(404, f"Invalid URL ({call.record.method} {path})", "invalid_request_error")
+            raise _refusal(404, f"Invalid URL ({call.record.method} {path})")
+        if not self._has_key(call.record):
+            wrong = "Incorrect API key provided."
+            raise _refusal(401, wrong, code="invalid_api_key")
         if route == "GET /models":
             return {"object": "list", "data": [{"id": self.config.model, "object": "model", "owned_by": "stub"}]}
         body = dict(call.record.body)
@@ -77,10 +81,10 @@ class HostedStub(Stub):
         """
         if body.get("model") != self.config.model:
             message = f"The model `{body.get('model')}` does not exist or you do not have access to it."
-            raise _refusal(404, message, "invalid_request_error", code="model_not_found")
+            raise _refusal(404, message, code="model_not_found")
         for name in body:
             if name not in STANDARD:
-                raise _refusal(400, f"Unrecognized request argument supplied: {name}", "invalid_request_error")
+                raise _refusal(400, f"Unrecognized request argument supplied: {name}")
             if name in self.config.refuses:
                 raise self._refused(name)
         wanted = body.get("response_format")
@@ -91,10 +95,10 @@ class HostedStub(Stub):
 
     def _refused(self, name: str) -> Refusal:
         if self.config.vague:
-            return _refusal(400, "Bad request.", "invalid_request_error")
+            return _refusal(400, "Bad request.")
         instead = " Use 'max_tokens' instead." if name == "max_completion_tokens" else ""
         message = f"Unsupported parameter: '{name}' is not supported with this model.{instead}"
-        return _refusal(400, message, "invalid_request_error", code="unsupported_parameter")
+        return _refusal(400, message, code="unsupported_parameter")
 
     def _is_thought_short(self, body: Mapping[str, object]) -> bool:
         limit = body.get("max_completion_tokens", body.get("max_tokens"))
@@ -114,30 +118,30 @@ class HostedStub(Stub):
         return reply
 
 
-def _refusal(status: int, message: str, kind: str, *, code: str | None = None) -> Refusal:
-    return Refusal(status, {"error": {"message": message, "type": kind, "param": None, "code": code}})
+def _refusal(status: int, message: str, *, code: str | None = None) -> Refusal:
+    return Refusal(
+        status, {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+    )
 
 
 def _check_strict(wanted: Mapping[str, Mapping[str, object]]) -> None:
     """Refuse a schema that OpenAI's strict mode does not take: an object at the root, closed, all of it required."""
     inner = wanted.get("json_schema", {})
     schema = cast("Mapping[str, object]", inner.get("schema") or {})
+    wrong = ""
     if not inner.get("name") or inner.get("strict") is not True:
-        raise _refusal(400, "Missing required parameter: 'response_format.json_schema.name'.", "invalid_request_error")
-    if schema.get("type") != "object":
-        message = (
-            f"Invalid schema for response_format: schema must be of type 'object', got 'type: {schema.get('type')}'"
-        )
-        raise _refusal(400, message, "invalid_request_error")
-    for one in _objects(schema):
-        properties = cast("Mapping[str, object]", one.get("properties", {}))
-        if one.get("additionalProperties") is not False or set(cast("list[str]", one.get("required"))) != set(
-            properties
-        ):
-            message = (
-                "Invalid schema for response_format: 'additionalProperties' is required to be supplied and to be false."
-            )
-            raise _refusal(400, message, "invalid_request_error")
+        wrong = "Missing required parameter: 'response_format.json_schema.name'."
+    elif schema.get("type") != "object":
+        wrong = f"Invalid schema for response_format: schema must be of type 'object', got {schema.get('type')!r}."
+    elif not all(_is_closed(one) for one in _objects(schema)):
+        wrong = "Invalid schema for response_format: 'additionalProperties' has to be false, each key required."
+    if wrong:
+        raise _refusal(400, wrong)
+
+
+def _is_closed(schema: Mapping[str, object]) -> bool:
+    keys, required = schema.get("properties", {}), schema.get("required", [])
+    return schema.get("additionalProperties") is False and set(cast("list[str]", required)) == set(cast("Body", keys))
 
 
 def _objects(schema: object) -> list[Mapping[str, object]]:

@@ -30,6 +30,8 @@ from airjudge.errors import (
 MAX_REPLY_BYTES = 16 * 2**20
 """No reply to our questions comes near; a server that sends more is not a judge."""
 
+SHORTEST_SECRET = 12
+"""Characters of an API key from which on it is taken out of what a server says."""
 
 PRIVATE = tuple(
     ipaddress.ip_network(network)
@@ -139,7 +141,8 @@ class HttpSession:
     def __init__(self, address: Address, *, api_key: str | None, allow_remote: bool) -> None:
         """Open nothing yet; who asks bounds the number of connections."""
         self.address = address
-        self._secret = api_key
+        # A short key may be a word of any reply; those of providers are longer.
+        self._secret = api_key.encode() if api_key and len(api_key) >= SHORTEST_SECRET else None
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._allow_remote = allow_remote
         self._session: aiohttp.ClientSession | None = None
@@ -208,15 +211,17 @@ class HttpSession:
         raw = bytes(received)
         if len(raw) > MAX_REPLY_BYTES:
             raise HttpFault(response.status, f"more than {MAX_REPLY_BYTES} bytes came back")
-        _check_status(response, raw, url=url, secret=self._secret)
+        if self._secret:  # an error may quote it, and errors are shown and logged
+            raw = raw.replace(self._secret, b"***")
+        _check_status(response, raw, url)
         return raw
 
 
-def _check_status(response: aiohttp.ClientResponse, raw: bytes, *, url: str, secret: str | None) -> None:
+def _check_status(response: aiohttp.ClientResponse, raw: bytes, url: str) -> None:
     """Raise for a status that is not 2xx, in the server's own words."""
     if 200 <= response.status < 300:
         return
-    said = read_refusal(raw, secret=secret)
+    said = read_refusal(raw)
     if response.status in {401, 403}:
         # What is said to a wrong key may quote it; what is said to a right one tells what it may not do.
         why = f": {said.words}" if response.status == 403 else ""

@@ -17,8 +17,8 @@ class Refusal:
     code: str = ""
 
 
-def read_refusal(raw: bytes, *, secret: str | None = None) -> Refusal:
-    """The message and code of an OpenAI error body, else the start of the body; the API key is taken out."""
+def read_refusal(raw: bytes) -> Refusal:
+    """The message and code of an OpenAI error body, else the start of the body."""
     text = raw[:2000].decode("utf-8", errors="replace")
     try:
         found = json.loads(raw)
@@ -33,8 +33,6 @@ def read_refusal(raw: bytes, *, secret: str | None = None) -> Refusal:
         message = told.get("message") or told.get("detail") or told.get("error")
         text = message if isinstance(message, str) else text
         code = next((one for one in (told.get("code"), told.get("type")) if isinstance(one, str)), "")
-    if secret:
-        text = text.replace(secret, "***")
     return Refusal(" ".join(text.split())[:500] or "no message", code)
 
 
