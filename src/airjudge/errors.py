@@ -22,6 +22,8 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── JudgeRemote              the address is neither loopback nor private
 │   ├── JudgeUnauthorized        the server wants another key
 │   ├── JudgeNotServed           the server serves another model
+│   ├── JudgeQuota               the account at a provider has nothing left to spend
+│   ├── BudgetSpent              the run has cost what it may cost
 │   ├── JudgeForeign             what answers is not an OpenAI-compatible server
 │   ├── JudgeChanged             a server came back with another model, version or enforcement
 │   ├── JudgesDiffer             the servers of one pool are not the same judge
@@ -112,14 +114,17 @@ class PromptTooLong(EvaluationError):
     kind = "prompt_too_long"
     hint = "Retrieve fewer or shorter contexts, or serve the judge with a longer context."
 
-    def __init__(self, prompt_tokens: int, limit: int) -> None:
-        """Keep both counts, in tokens of the judge's tokenizer."""
+    def __init__(self, prompt_tokens: int | None, limit: int | None) -> None:
+        """Keep both counts, in tokens of the judge's tokenizer; None where the server did not tell."""
         super().__init__(prompt_tokens, limit)
         self.prompt_tokens, self.limit = prompt_tokens, limit
 
     def __str__(self) -> str:
         """Give both token counts."""
-        return f"the prompt has {self.prompt_tokens} tokens, the judge reads at most {self.limit}"
+        has = "too many" if self.prompt_tokens is None else self.prompt_tokens
+        return f"the prompt has {has} tokens" + (
+            "" if self.limit is None else f", the judge reads at most {self.limit}"
+        )
 
 
 class ReplyRefused(EvaluationError):
@@ -271,11 +276,25 @@ class JudgeNotServed(JudgeError):
     kind = "judge_not_served"
 
 
+class JudgeQuota(JudgeError):
+    """The account at a provider has nothing left to spend."""
+
+    kind = "judge_quota"
+    hint = "Add credit or raise the account's limit; then the same command goes on."
+
+
+class BudgetSpent(JudgeError):
+    """The run has cost what it may cost; what was paid for is kept."""
+
+    kind = "budget_spent"
+    hint = "To go on, give the same command with a higher --max-cost."
+
+
 class JudgeForeign(JudgeError):
     """What answers is not an OpenAI-compatible server."""
 
     kind = "judge_foreign"
-    hint = "The base URL of a vLLM server looks like http://127.0.0.1:8000/v1"
+    hint = "The base URL of a vLLM server looks like http://127.0.0.1:8000/v1; a provider documents its own."
 
 
 class JudgeChanged(JudgeError):

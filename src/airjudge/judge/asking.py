@@ -42,7 +42,8 @@ class Asker:
         try:
             decoding.check_reply(question.schema, completion)
         except ReplyRefused:
-            await self._canary_again()
+            if self._pool.facts.enforcement != "none":
+                await self._canary_again()
             raise
         return completion
 
@@ -71,9 +72,12 @@ class Asker:
     async def _sent(self, member: Member, question: Question) -> Completion:
         """Send a question once, and tell the server's account and limit what came of it."""
         clock = asyncio.get_running_loop().time
-        sent_at = clock()
+        # Held back by an allowance counts as latency: more places would not bring more replies.
+        sent_at, allowance = clock(), self._pool.allowance
+        estimate = await allowance.turn(question)
         completion = await member.backend.ask(question)
         came_at = clock()
+        allowance.used(estimate, completion.usage)
         member.replied(completion.usage, came_at, latency_s=came_at - sent_at)
         return completion
 
@@ -110,8 +114,9 @@ class Asker:
     async def _canary_again(self) -> None:
         """After a reply outside its automaton: one question that an enforcing server cannot fail."""
         async with self._watch.recheck:
-            completion = await self._completed(prompts.canary())
-            if not decoding.matches(decoding.CANARY, completion.text):
+            canary = self.form(prompts.canary())
+            completion = await self._completed(canary)
+            if not decoding.matches(canary.schema, completion.text):
                 msg = f"the server stopped enforcing reply schemas: the canary gave {completion.text!r}"
                 raise EnforcementMissing(msg)
 
