@@ -5,6 +5,8 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── DatasetError             a line of the data set does not describe a sample
 │   ├── DuplicateId              an id that an earlier sample has
 │   ├── NotRecorded              a judge whose verdicts came as a file ruled not on all statements
+│   ├── AnswerMissing            a batch of answers has none to a question
+│   ├── AnswersDiffer            a batch has two answers to a question, which contradict each other
 │   ├── EmptyContexts            no context to judge against, where that was asked to be an error
 │   ├── PromptTooLong            the prompt does not fit the model's context
 │   ├── ReplyRefused             the reply does not match the schema's automaton
@@ -106,6 +108,28 @@ class NotRecorded(EvaluationError):
     def __str__(self) -> str:
         """Say what is missing."""
         return f"{self.judge} ruled on {self.n_statements - self.n_missing} of {self.n_statements} statements"
+
+
+class AnswerMissing(EvaluationError):
+    """A batch of answers has none to a question."""
+
+    kind = "answer_missing"
+    hint = "Import all files that the batch brought back, that of the errors too."
+
+    def __str__(self) -> str:
+        """Say what is missing."""
+        return "the batch holds no answer to this question"
+
+
+class AnswersDiffer(EvaluationError):
+    """A batch has two answers to a question, which contradict each other."""
+
+    kind = "answers_differ"
+    hint = "Import the answers of one batch alone."
+
+    def __str__(self) -> str:
+        """Say what is wrong."""
+        return "the batch holds answers to this question that contradict each other"
 
 
 class PromptTooLong(EvaluationError):

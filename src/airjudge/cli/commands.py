@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from airjudge.cli import models
+from airjudge.cli import batch, models
 from airjudge.cli.check import check
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
@@ -33,6 +33,7 @@ app.command()(serve)
 app.command()(check)
 app.command()(score)
 app.command()(import_verdicts)
+app.add_typer(batch.app, name="batch")
 app.command()(export)
 app.command()(verify)
 

@@ -68,13 +68,13 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     label = replies[0][0]
     probabilities = [probability for _, probability in replies if probability is not None]
     if len(probabilities) < len(replies):
-        return _verdict(statement, label=label, probability=None)
+        return verdict_of(statement, label=label, probability=None)
     prior = asker.pointwise.prior
     if prior is None:
-        return _verdict(statement, label=label, probability=scoring.mean_probability(probabilities))
+        return verdict_of(statement, label=label, probability=scoring.mean_probability(probabilities))
     *phrasings, alone = probabilities
     probability = scoring.without_prior(scoring.mean_probability(phrasings), alone, prior)
-    return _verdict(statement, label=label, probability=probability)
+    return verdict_of(statement, label=label, probability=probability)
 
 
 async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
@@ -83,7 +83,7 @@ async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
     return decoding.read_verdict(posed.schema, await asker.ask(posed))
 
 
-def _verdict(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
+def verdict_of(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
     """A verdict by its probability; by the label alone where the server gives no logprobs."""
     attributed = label if probability is None else probability >= scoring.THRESHOLD
     return Verdict(id=statement.id, text=statement.text, attributed=attributed, probability=probability)
@@ -125,7 +125,7 @@ async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statem
 def _joined(statement: Statement, items: Sequence[tuple[decoding.Classification, float | None]]) -> Verdict:
     """One verdict from all items of a statement: as supported as its least supported part."""
     known = [probability for _, probability in items if probability is not None]
-    verdict = _verdict(
+    verdict = verdict_of(
         statement,
         label=all(item.attributed for item, _ in items),
         probability=min(known) if len(known) == len(items) else None,
