@@ -48,6 +48,11 @@ def hosted(provider: HostedStub, *, base_url: str = "", **settings: Any) -> Judg
     return Judge.hosted(base_url or provider.base_url, provider.model, api_key=provider.api_key, settings=chosen)
 
 
+def asked(one: Row) -> Row:
+    """What the metric takes of a row."""
+    return {name: one[name] for name in ("user_input", "retrieved_contexts", "reference")}
+
+
 async def run(judge: Judge, rows: Sequence[Row], folder: Path) -> tuple[RunHeader, list[ScoredSample]]:
     data = folder / "rows.jsonl"
     data.write_text("".join(json.dumps(one) + "\n" for one in rows))
@@ -109,12 +114,12 @@ async def test_a_field_that_the_provider_refuses_is_left_out_from_then_on_and_to
         assert [one.score for one in records] == [1, 1, 1]
         assert f'left_out="{field}"' in header.signature.decoding
         assert header.signature.enforcement == "json_schema"
-        asked = provider.bodies("Harbour")
-        assert asked
-        assert not any(field in body for body in asked)
+        bodies = provider.bodies("Harbour")
+        assert bodies
+        assert not any(field in body for body in bodies)
         assert ('temperature="default"' in header.signature.decoding) == (field == "temperature")
         if field == "logprobs":
-            assert not any("top_logprobs" in body for body in asked)
+            assert not any("top_logprobs" in body for body in bodies)
             assert {one.probability for record in records for one in record.statements} == {None}
 
 
@@ -171,8 +176,8 @@ async def test_a_provider_without_schemas_is_told_so_and_read_strictly(
         assert [one.score for one in records] == [1, 1, 1]
         assert header.signature.enforcement == "none"
         assert "reply_schema_not_enforced" in caplog.messages
-        asked = provider.bodies("Harbour")
-        assert all(("response_format" in body) == (schema == "ignored") for body in asked)
+        bodies = provider.bodies("Harbour")
+        assert all(("response_format" in body) == (schema == "ignored") for body in bodies)
         assert ('left_out="response_format"' in header.signature.decoding) == (schema == "refused")
 
 

@@ -58,7 +58,8 @@ class HostedStub(Stub):
     def _body(self, call: Call, path: str, twist: Twist) -> Body:
         route = f"{call.record.method} {path.removeprefix(self.config.path)}"
         if not path.startswith(self.config.path) or route not in {"POST /chat/completions", "GET /models"}:
-            raise _refusal(404, f"Invalid URL ({call.record.method} {path})")
+            nowhere = f"Invalid URL ({call.record.method} {path})"
+            raise _refusal(404, nowhere)
         if not self._has_key(call.record):
             wrong = "Incorrect API key provided."
             raise _refusal(401, wrong, code="invalid_api_key")
@@ -84,13 +85,14 @@ class HostedStub(Stub):
             raise _refusal(404, message, code="model_not_found")
         for name in body:
             if name not in STANDARD:
-                raise _refusal(400, f"Unrecognized request argument supplied: {name}")
+                unknown = f"Unrecognized request argument supplied: {name}"
+                raise _refusal(400, unknown)
             if name in self.config.refuses:
                 raise self._refused(name)
         wanted = body.get("response_format")
         if isinstance(wanted, dict):
             if self.config.schema == "refused":
-                raise self._refused("response_format")
+                raise self._refused(name="response_format")
             _check_strict(cast("Mapping[str, Mapping[str, object]]", wanted))
 
     def _refused(self, name: str) -> Refusal:

@@ -35,7 +35,7 @@ class JudgeSettings(Record):
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
     price: Price | None = None
-    max_cost: float | None = Field(default=None, gt=0)
+    max_cost: float | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _a_limit_has_a_price(self) -> Self:
