@@ -73,9 +73,7 @@ def test_the_standard_error_over_groups_is_the_sandwich_of_statsmodels() -> None
     groups = rng.integers(0, 12, 80)
     values = rng.normal(size=12)[groups] + rng.normal(size=80)
     estimate = clustered_mean(values, groups)
-    model = sm.OLS(values, np.ones(80)).fit(
-        cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False}
-    )
+    model = sm.OLS(values, np.ones(80)).fit(cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False})
     assert estimate is not None
     assert estimate.mean == pytest.approx(model.params[0])
     assert estimate.error == pytest.approx(model.bse[0] * np.sqrt(12 / 11))

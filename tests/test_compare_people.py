@@ -117,13 +117,13 @@ def test_corrected_recall_covers_the_truth_where_the_judge_does_not() -> None:
 
 
 def test_the_annotator_test_needs_three_annotators_and_states_what_it_assumes() -> None:
-    # Three annotators who agree on 40 statements, and a judge who rules as they do: as close as each of them, always.
-    truth = {f"q{n}": "x." for n in range(20)}
+    # Three annotators who agree on 80 statements of 40 samples, and a judge who rules as they do: never farther off.
+    truth = {f"q{n}": "x." for n in range(40)}
     votes = dict.fromkeys(truth, ("xxx", "..."))
     found = against(opened("a", truth), labelled(truth, votes=votes)).annotators
     assert found is not None
-    assert (found.n, found.n_annotators, found.n_tested, found.winning_rate, found.passed) == (40, 3, 3, 1, True)
-    assert any("statements are independent" in one for one in found.assumptions)
+    assert (found.n, found.n_annotators, found.n_tested, found.winning_rate, found.passed) == (80, 3, 3, 1, True)
+    assert any("groups of statements are independent" in one for one in found.assumptions)
     two = dict.fromkeys(truth, ("xx", ".."))
     assert against(opened("a", truth), labelled(truth, votes=two)).annotators is None
 

@@ -172,9 +172,7 @@ def alternative_annotator_test(
     )
 
 
-def _against(
-    votes: Floats, judge: Bools, *, row: int, units: npt.NDArray[np.generic], epsilon: float
-) -> AltAnnotator:
+def _against(votes: Floats, judge: Bools, *, row: int, units: npt.NDArray[np.generic], epsilon: float) -> AltAnnotator:
     """The judge against one annotator, before it is known how many tests there are."""
     others = np.delete(votes, row, axis=0)
     n_true, n_false = (others == 1).sum(axis=0), (others == 0).sum(axis=0)

@@ -98,8 +98,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     table.add_row("tokens", _tokens(header.usage))
     table.add_row("time", _time(header))
-    table.add_row("signature", Text(str(header.signature)))
-    table.add_row("written to", Text(str(out)))
+    table.add_row("signature", Text(printable(str(header.signature))))
+    table.add_row("written to", Text(printable(str(out))))
     console.print(table)
     _print_slices(summary.slices, console)
 
@@ -195,7 +195,7 @@ def print_samples(samples: Sequence[tuple[Sample, ScoredSample]], signature: Sig
         table.add_section()
     console = Console()
     console.print(table)
-    console.print(Text(f"signature: {signature}"))
+    console.print(Text(printable(f"signature: {signature}")))
 
 
 def _outcome(scored: ScoredSample) -> str:

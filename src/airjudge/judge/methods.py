@@ -68,23 +68,22 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     label = replies[0][0]
     probabilities = [probability for _, probability in replies if probability is not None]
     if len(probabilities) < len(replies):
-        return _verdict(statement, label=label, probability=None)
+        return verdict_of(statement, label=label, probability=None)
     prior = asker.pointwise.prior
     if prior is None:
-        return _verdict(statement, label=label, probability=scoring.mean_probability(probabilities))
+        return verdict_of(statement, label=label, probability=scoring.mean_probability(probabilities))
     *phrasings, alone = probabilities
     probability = scoring.without_prior(scoring.mean_probability(phrasings), alone, prior)
-    return _verdict(statement, label=label, probability=probability)
+    return verdict_of(statement, label=label, probability=probability)
 
 
 async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
-    """The label of a one-token reply, and its probability where the server gives logprobs."""
-    completion = await asker.ask(question)
-    alternatives = completion.tokens[0].alternatives if completion.tokens else ()
-    return decoding.read_label(completion), scoring.verdict_probability(alternatives)
+    """The label of a reply, and its probability where the server gives logprobs."""
+    posed = asker.form(question)
+    return decoding.read_verdict(posed.schema, await asker.ask(posed))
 
 
-def _verdict(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
+def verdict_of(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
     """A verdict by its probability; by the label alone where the server gives no logprobs."""
     attributed = label if probability is None else probability >= scoring.THRESHOLD
     return Verdict(id=statement.id, text=statement.text, attributed=attributed, probability=probability)
@@ -112,7 +111,7 @@ async def ragas(
 async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> dict[int, Verdict]:
     """Verdicts on the statements that the reply has items for; on none if it is outside its automaton."""
     try:
-        items = decoding.read_classifications(await asker.ask(prompts.ragas(sample)))
+        items = decoding.read_classifications(await asker.ask(asker.form(prompts.ragas(sample))))
     except ReplyRefused:
         items = []
     found = align(statements, [item.statement for item, _ in items])
@@ -126,7 +125,7 @@ async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statem
 def _joined(statement: Statement, items: Sequence[tuple[decoding.Classification, float | None]]) -> Verdict:
     """One verdict from all items of a statement: as supported as its least supported part."""
     known = [probability for _, probability in items if probability is not None]
-    verdict = _verdict(
+    verdict = verdict_of(
         statement,
         label=all(item.attributed for item, _ in items),
         probability=min(known) if len(known) == len(items) else None,
@@ -140,7 +139,8 @@ async def explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
         return verdict
     statement = Statement(id=verdict.id, text=verdict.text)
     try:
-        completion = await asker.ask(prompts.reason(sample, statement, attributed=verdict.attributed))
+        question = prompts.reason(sample, statement, attributed=verdict.attributed)
+        completion = await asker.ask(asker.form(question))
         return verdict.model_copy(update={"reason": decoding.read_reason(completion)})
     except EvaluationError:
         return verdict  # a verdict stands without its reason

@@ -4,6 +4,7 @@ from airjudge.run.export import BOOTSTRAP_SEED, Format, Table, export_table, rem
 from airjudge.run.folder import RUN, RunHeader, RunState, read_scored
 from airjudge.run.identity import check_run
 from airjudge.run.reading import OpenedRun, open_run, open_state
+from airjudge.run.records import Origin, numbered_samples, row_of, write_records
 from airjudge.run.repeating import check_repeated, repeat_folders, repeats_in, score_repeatedly
 from airjudge.run.scoring import score_dataset
 from airjudge.run.settings import RunSettings
@@ -14,6 +15,7 @@ __all__ = [
     "RUN",
     "Format",
     "OpenedRun",
+    "Origin",
     "RunHeader",
     "RunSettings",
     "RunState",
@@ -22,14 +24,17 @@ __all__ = [
     "check_repeated",
     "check_run",
     "export_table",
+    "numbered_samples",
     "open_run",
     "open_state",
     "read_scored",
     "remake_exports",
     "repeat_folders",
     "repeats_in",
+    "row_of",
     "score_dataset",
     "score_repeatedly",
     "summed_up",
     "verify_run",
+    "write_records",
 ]
