@@ -11,6 +11,7 @@ import typer
 from airjudge.cli import batch, models
 from airjudge.cli.calibrate import calibrate
 from airjudge.cli.check import check
+from airjudge.cli.compare import compare
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
 from airjudge.cli.recorded import import_verdicts
@@ -33,6 +34,7 @@ app.add_typer(models.app, name="models")
 app.command()(serve)
 app.command()(check)
 app.command()(score)
+app.command()(compare)
 app.command()(import_verdicts)
 app.add_typer(batch.app, name="batch")
 app.command()(export)
