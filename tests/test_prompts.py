@@ -5,9 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge import claims, prompts
+from airjudge import claims, decoding, prompts
 from airjudge.decoding import CLAIMS, CLASSIFICATIONS, matches
-from airjudge.schema import Pointwise, Prior, Question, Sample, Statement
+from airjudge.schema import Completion, Pointwise, Prior, Question, Sample, Statement, Usage
 from airjudge.signature import digest
 
 SAMPLE = Sample(
@@ -20,6 +20,10 @@ SAMPLE = Sample(
 
 def text_of(question: Question) -> str:
     return "\n".join(message.content for message in question.messages)
+
+
+def said(text: str) -> Completion:
+    return Completion(text=text, finish_reason="stop", tokens=(), usage=Usage())
 
 
 def test_the_reference_is_never_in_a_pointwise_prompt() -> None:
@@ -129,6 +133,12 @@ def test_the_example_of_claims_is_a_reply_that_the_schema_allows_and_that_stands
     example = SAMPLE.model_copy(update={"user_input": question, "reference": reference})
     written = json.loads(answered.content)["claims"]
     assert [one.text for one in claims.statements_of(example, written).statements] == written
+
+
+def test_a_hosted_judge_is_asked_for_claims_in_the_object_that_the_example_shows() -> None:
+    question = prompts.as_object(prompts.split_claims(SAMPLE))
+    assert matches(question.schema, question.messages[2].content)
+    assert decoding.read_claims(said('{\n  "claims": [\n "A \\u00e9.", "B."]\n}\n')) == ["A é.", "B."]
 
 
 def test_the_room_for_claims_grows_with_the_reference_up_to_a_bound() -> None:

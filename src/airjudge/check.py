@@ -85,7 +85,7 @@ class Terms:
     """How a data set is counted.
 
     `limit` is the longest prompt with its reply that the judge reads, in units of the encoder; None if it
-    is not known. `pointwise` is what the judge is asked about a statement.
+    is not known. `pointwise` is what the judge is asked about a statement, `form` in which form.
     `max_listed` bounds the lists of bad lines and of long prompts; None lists all.
     """
 
@@ -93,6 +93,7 @@ class Terms:
     maker: StatementMaker
     limit: int | None = None
     pointwise: Pointwise = field(default_factory=Pointwise)
+    form: prompts.Form = prompts.plain
     max_listed: int | None = None
 
 
@@ -142,9 +143,10 @@ class _Survey:
         self._counts["empty"] += empty
         if statements and not empty:
             asked = [prompts.asked(sample, one, self._terms.pointwise) for one in statements]
-            self._add_prompts(entry, list(chain.from_iterable(asked)), name=sample.id)
+            posed = [self._terms.form(one) for one in chain.from_iterable(asked)]
+            self._add_prompts(entry, posed, name=sample.id)
             if self._terms.maker == "claims":
-                self._add_split(prompts.split_claims(sample))
+                self._add_split(self._terms.form(prompts.split_claims(sample)))
 
     def _add_split(self, question: Question) -> None:
         """Count a question for claims; one that is too long costs its sample nothing but its claims."""

@@ -14,6 +14,7 @@ from airjudge.schema import (
     SampleError,
     ScoredSample,
     Signature,
+    Statement,
     StatementMaker,
     Status,
     Verdict,
@@ -78,7 +79,7 @@ class ContextRecall:
             for outcome in outcomes:
                 if isinstance(outcome, EvaluationError):
                     raise outcome
-            return self._result(record(sample, made, outcomes))
+            return self._result(record(sample, made.statements, outcomes))
 
     def batch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
         """Score many samples, in order; one that fails carries its `error` and does not stop the others.
@@ -145,11 +146,11 @@ class ContextRecall:
         if isinstance(made, EvaluationError):
             return _failed(sample, made)
         if _is_empty(sample):
-            return _without_contexts(sample, made, zero_if_empty=zero_if_empty)
+            return without_contexts(sample, made.statements, zero_if_empty=zero_if_empty)
         outcomes = await self.judge.rule(
             sample, made.statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts
         )
-        return record(sample, made, outcomes)
+        return record(sample, made.statements, outcomes).model_copy(update={"claims": made.claims})
 
     def _result(self, scored: ScoredSample) -> RecallResult:
         return RecallResult(
@@ -170,36 +171,41 @@ def _refuse_running_loop(instead: str) -> None:
     raise RuntimeError(msg)
 
 
-def record(sample: Sample, made: Made, outcomes: Sequence[Outcome]) -> ScoredSample:
+def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[Outcome]) -> ScoredSample:
     """The record of a sample from what became of its statements, in their order."""
     failures = [outcome for outcome in outcomes if isinstance(outcome, EvaluationError)]
     verdicts = tuple(
         outcome if isinstance(outcome, Verdict) else Verdict(id=one.id, text=one.text, attributed=None)
-        for one, outcome in zip(made.statements, outcomes, strict=True)
+        for one, outcome in zip(statements, outcomes, strict=True)
     )
-    told = {"statements": verdicts, "claims": made.claims}
     if failures:
-        return _failed(sample, failures[0]).model_copy(update=told)
+        return _failed(sample, failures[0], verdicts)
     score = scoring.context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"
-    return ScoredSample(id=sample.id, score=score, status=status, group=sample.group).model_copy(update=told)
+    return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=sample.group)
 
 
-def _failed(sample: Sample, error: EvaluationError) -> ScoredSample:
-    reason = SampleError(kind=error.kind, message=str(error))
-    return ScoredSample(id=sample.id, score=None, status="failed", error=reason, group=sample.group)
+def _failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...] = ()) -> ScoredSample:
+    return ScoredSample(
+        id=sample.id,
+        score=None,
+        status="failed",
+        error=SampleError(kind=error.kind, message=str(error)),
+        statements=verdicts,
+        group=sample.group,
+    )
 
 
 def _is_empty(sample: Sample) -> bool:
     return not any(text.strip() for text in sample.retrieved_contexts)
 
 
-def _without_contexts(sample: Sample, made: Made, *, zero_if_empty: bool) -> ScoredSample:
+def without_contexts(sample: Sample, statements: Sequence[Statement], *, zero_if_empty: bool) -> ScoredSample:
+    """The record of a sample whose contexts are all blank: each statement is missed, or that is an error."""
     outcomes: list[Outcome] = [
-        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts()
-        for one in made.statements
+        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts() for one in statements
     ]
-    return record(sample, made, outcomes).model_copy(update={"empty_contexts": True})
+    return record(sample, statements, outcomes).model_copy(update={"empty_contexts": True})
 
 
 def checked_sample(user_input: object, reference: object, retrieved_contexts: object) -> Sample:

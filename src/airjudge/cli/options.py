@@ -6,6 +6,13 @@ from typing import Annotated
 import typer
 
 
+class Splitter(StrEnum):
+    """Where statements come from without a judge; the values of `schema.Splitter`."""
+
+    given = "given"
+    sentences = "sentences"
+
+
 class Maker(StrEnum):
     """Where statements come from; the values of `schema.StatementMaker`."""
 
@@ -18,6 +25,7 @@ Data = Annotated[list[str], typer.Argument(metavar="DATA...", help="Files, folde
 Columns = Annotated[
     list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="The column of a field; may be repeated.")
 ]
+Splits = Annotated[Splitter, typer.Option(help="Those of the sample where it has any, or the reference's sentences.")]
 Statements = Annotated[
     Maker,
     typer.Option(
@@ -25,3 +33,9 @@ Statements = Annotated[
         "reference, which the judge writes once."
     ),
 ]
+
+PriceIn = Annotated[
+    float | None, typer.Option(min=0, metavar="X", help="Price of a million tokens of prompts; shows the cost.")
+]
+PriceOut = Annotated[float | None, typer.Option(min=0, metavar="X", help="Price of a million tokens of replies.")]
+Currency = Annotated[str, typer.Option(metavar="NAME", help="What the prices are in; only printed.")]

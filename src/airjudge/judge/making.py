@@ -8,7 +8,7 @@ from airjudge import claims, decoding, prompts
 from airjudge.backends.vllm import VllmBackend
 from airjudge.errors import JudgeUnreachable, PromptTooLong, ReplyRefused, ReplyRunaway, ReplyTruncated
 from airjudge.judge.asking import Asker
-from airjudge.judge.enforcement import first_use
+from airjudge.judge.enforcement import Backend, first_use
 from airjudge.schema import Made, Sample
 
 _USELESS: Final = (PromptTooLong, ReplyRefused, ReplyTruncated, ReplyRunaway)
@@ -31,15 +31,17 @@ async def made_by(asker: Asker, sample: Sample) -> Made:
         return claims.without_claims(sample, error.kind)
 
 
-async def warm_up(backends: Iterable[VllmBackend], form: prompts.Form) -> None:
+async def warm_up(backends: Iterable[Backend]) -> None:
     """Let each server compile the schema of claims, one by one.
 
-    One that is away now compiles it when it is back and is asked.
+    One that is away now compiles it when it is back and is asked. Providers compile as they like.
 
     Raises:
         JudgeError: If one cannot compile it, or refuses or ignores it.
     """
     for backend in backends:
+        if not isinstance(backend, VllmBackend):
+            continue
         with suppress(JudgeUnreachable):
-            question = form(prompts.warm_up_claims())
+            question = prompts.warm_up_claims()
             decoding.check_reply(question.schema, await first_use(backend, question))

@@ -15,6 +15,7 @@ from airjudge.errors import DatasetError, DuplicateId, EvaluationError, InputErr
 from airjudge.journal import Reader, Row, Writer
 from airjudge.judge import Numbered, first_context_of, fitting, together
 from airjudge.metrics import ContextRecall
+from airjudge.run.fork import Fork
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
 from airjudge.schema import Made, Sample, SampleError, ScoredSample
@@ -27,7 +28,7 @@ _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
 class Asking:
     """What one start asks.
 
-    `fork` is the journal of the run that verdicts may be taken over from, `stated` that of the run whose
+    `fork` is the run that verdicts may be taken over from, `stated` the journal of the run whose
     statements are judged.
 
     `on_row` is told of each sample once it is committed; `on_verdicts` of a place and of how many statements
@@ -38,7 +39,7 @@ class Asking:
     metric: ContextRecall
     settings: RunSettings
     journal: Reader
-    fork: Reader | None
+    fork: Fork | None
     stated: Reader | None
     writer: Writer
     on_row: Callable[[Row], None]
@@ -111,7 +112,7 @@ class Asking:
 
     async def _row(self, entry: Entry, value: Sample | DatasetError) -> Row:
         if isinstance(value, DatasetError):
-            return Row(entry.place, self._refused(value))
+            return Row(entry.place, refused(self.source, value))
         content = content_digest(value)
         like = self._place_in_fork(value, content)
         made = await self._made(entry.place, value, like)
@@ -141,7 +142,7 @@ class Asking:
             return await self.metric.make(sample)
         if held := self.journal.made(place):
             return held
-        taken = None if self.fork is None or like is None else self.fork.made(like)
+        taken = None if self.fork is None or like is None else self.fork.journal.made(like)
         made = taken or await self.metric.make(sample)
         if isinstance(made, Made) and made.claims is not None:
             await self.writer.put_made(place, made)
@@ -153,7 +154,7 @@ class Asking:
         """Where the other run has a sample with the same content, if it was shown to its judge."""
         if self.fork is None or not any(text.strip() for text in sample.retrieved_contexts):
             return None
-        return self.fork.place_of(content)
+        return self.fork.journal.place_of(content)
 
     def _taken_over(self, made: Made | EvaluationError, like: int | None) -> Numbered:
         """Verdicts of the other run on a sample, those on statements that this run has too."""
@@ -161,12 +162,11 @@ class Asking:
             return {}
         return fitting(self.fork.verdicts(like), made.statements)
 
-    def _refused(self, error: DatasetError) -> ScoredSample:
-        """The record of a line that does not describe a sample."""
-        name = self.source.row_name(error.path, error.line)
-        return ScoredSample(
-            id=name, score=None, status="failed", error=SampleError(kind=error.kind, message=str(error))
-        )
+
+def refused(source: Source, error: DatasetError) -> ScoredSample:
+    """The record of a line that does not describe a sample."""
+    name = source.row_name(error.path, error.line)
+    return ScoredSample(id=name, score=None, status="failed", error=SampleError(kind=error.kind, message=str(error)))
 
 
 def content_digest(sample: Sample) -> bytes:

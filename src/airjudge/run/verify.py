@@ -7,7 +7,7 @@ from pathlib import Path
 from airjudge import scoring
 from airjudge.journal import Reader, file_hash
 from airjudge.run.export import summed_up
-from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, sliced_by, state_of
+from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, state_of
 from airjudge.schema import Made, Record, ScoredSample, Statement, Summary, Verdict
 
 
@@ -23,15 +23,16 @@ class Verified(Record):
 class _Audit:
     """Looks at each sample on its way into the summary."""
 
-    def __init__(self, *, is_finished: bool) -> None:
+    def __init__(self, state: RunState) -> None:
         self.findings: list[str] = []
-        self.is_finished = is_finished
+        self.is_finished = isinstance(state, RunHeader)
+        self.threshold = state.threshold
         self.n_samples = self.n_statements = self.next_place = 0
         self.lines = hashlib.sha256()
 
     def through(self, journal: Reader) -> Iterator[ScoredSample]:
         for place, sample in journal.scored():
-            found = list(wrong(sample))
+            found = list(wrong(sample, self.threshold))
             if sample.claims is not None and journal.made(place) != _made_of(sample):
                 found.append("its statements are not those that were made")
             self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in found]
@@ -53,8 +54,8 @@ def verify_run(out: Path) -> Verified:
     with Reader(out) as journal:
         damage = [f"the journal is damaged: {line}" for line in journal.damage()]
         state = state_of(journal)
-        audit = _Audit(is_finished=isinstance(state, RunHeader))
-        summary = summed_up(audit.through(journal), by=sliced_by(journal))
+        audit = _Audit(state)
+        summary = summed_up(audit.through(journal), journal)
     findings = damage + audit.findings
     if isinstance(state, RunHeader):
         findings += _of_exports(out, state, summary=summary, lines=audit.lines.hexdigest())
@@ -82,8 +83,8 @@ def _of_exports(out: Path, state: RunHeader, *, summary: Summary, lines: str) ->
             yield f"{RUN} does not tell what the journal tells"
 
 
-def wrong(sample: ScoredSample) -> Iterator[str]:
-    """What of a record does not follow from its verdicts."""
+def wrong(sample: ScoredSample, threshold: float) -> Iterator[str]:
+    """What of a record does not follow from its verdicts, where they are made by a threshold."""
     unjudged = sum(one.attributed is None for one in sample.statements)
     if sample.status == "failed":
         if sample.score is not None or sample.error is None:
@@ -96,7 +97,9 @@ def wrong(sample: ScoredSample) -> Iterator[str]:
         recall = scoring.context_recall(sample.statements)
         if sample.score != recall or (sample.status == "undefined") != (recall is None):
             yield f"its verdicts give {recall}, its record says {sample.score}"
-    yield from (f"statement {one.id!r} is not what its probability says" for one in sample.statements if _torn(one))
+    for one in sample.statements:
+        if _torn(one, threshold):
+            yield f"statement {one.id!r} is not what its probability says"
 
 
 def _made_of(sample: ScoredSample) -> Made:
@@ -105,8 +108,8 @@ def _made_of(sample: ScoredSample) -> Made:
     return Made(statements=statements, claims=sample.claims)
 
 
-def _torn(verdict: Verdict) -> bool:
+def _torn(verdict: Verdict, threshold: float) -> bool:
     """Whether a verdict and its probability contradict each other."""
     if verdict.probability is None or verdict.attributed is None:
         return False
-    return verdict.attributed != (verdict.probability >= scoring.THRESHOLD)
+    return verdict.attributed != (verdict.probability >= threshold)
