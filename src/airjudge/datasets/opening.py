@@ -51,7 +51,8 @@ def open_source(paths: Sequence[str], *, mapping: Mapping[str, str] | None = Non
     inputs = list(_inputs(paths, spool))
     _check_distinct(inputs)
     name = _shown(inputs[0].name) if len(inputs) == 1 else f"{len(inputs)} files"
-    return RowSource(name, [_row_file(one) for one in inputs], mapping=mapping or {})
+    paths = tuple(one.path.absolute() for one in inputs)
+    return RowSource(name, [_row_file(one) for one in inputs], mapping=mapping or {}, paths=paths)
 
 
 def _inputs(paths: Sequence[str], spool: Path | None) -> Iterator[Input]:
