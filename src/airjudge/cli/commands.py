@@ -12,6 +12,7 @@ from airjudge.cli import models
 from airjudge.cli.check import check
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
+from airjudge.cli.report import report
 from airjudge.cli.score import score
 from airjudge.cli.serve import serve
 from airjudge.cli.verify import verify
@@ -32,6 +33,7 @@ app.command()(serve)
 app.command()(check)
 app.command()(score)
 app.command()(export)
+app.command()(report)
 app.command()(verify)
 
 
