@@ -45,15 +45,16 @@ class SampleCounts(Record):
 class Repeats(Record):
     """How often a judge contradicts itself: no other judge can be asked to agree with it more.
 
-    `k` runs of the same data by the same judge; `n` statements that all of them ruled on. `flip_rate` is the share of
-    statements on which they are not of one mind, `agreement` and `kappa` are means over the pairs of runs.
+    `k` runs of the same data by the same judge; `n` statements on which at least two of them ruled. `flip_rate` is how
+    often two runs differ on a statement: the share of pairs of runs, its mean over statements; one less it is the
+    ceiling of raw agreement. `n_flipped` statements are not ruled alike by all. `kappa` is the mean over pairs of runs.
     """
 
     k: int
     n: int
+    n_flipped: int
     flip_rate: float | None
     flip_rate_ci95: Interval
-    agreement: float | None
     kappa: float | None
 
 
@@ -111,14 +112,15 @@ class Corrections(Record):
 class AnnotatorTest(Record):
     """The alternative annotator test: whether a judge may stand in for one of several people.
 
-    `winning_rate` is the share of annotators whom the judge beats by its alignment with the others, given the
-    discount `epsilon`; it passes from .5. `advantage` is the mean probability that it is as good as an annotator
-    or better. `assumptions` are what the figures rest on, in sentences.
+    `winning_rate` is the share of the `n_tested` annotators than whom the judge is found no farther from the others,
+    `epsilon` taken off for what people cost; it passes from .5. `advantage` is how often it is as close as an annotator
+    or closer, on average. `n` statements have votes and a verdict. `assumptions` are what the figures rest on.
     """
 
     epsilon: float
     n: int
     n_annotators: int
+    n_tested: int
     winning_rate: float | None
     advantage: float | None
     passed: bool | None
@@ -272,7 +274,7 @@ class GateDecision(Record):
 
 
 class SystemMeans(Record):
-    """Mean recall of each system by one judge, in the order of `Ranking.systems`, over `n_samples` scored samples."""
+    """Mean recall of each system by one judge, in the order of `Ranking.systems`, over the samples that it scored."""
 
     judge: str
     means: tuple[float | None, ...]
@@ -280,13 +282,14 @@ class SystemMeans(Record):
 
 
 class RankingPair(Record):
-    """How two judges order the systems.
+    """How two judges order the systems by mean recall over the `n_samples` samples that both scored.
 
     `tau` is Kendall's tau-b; `flipped` are pairs of systems of which `a` finds the first better, and `b` the second.
     """
 
     a: str
     b: str
+    n_samples: int
     tau: float | None
     flipped: tuple[tuple[str, str], ...]
 

@@ -52,7 +52,7 @@ def open_source(paths: Sequence[str], *, mapping: Mapping[str, str] | None = Non
     _check_distinct(inputs)
     name = _shown(inputs[0].name) if len(inputs) == 1 else f"{len(inputs)} files"
     paths = tuple(one.path.absolute() for one in inputs)
-    return RowSource(name, [_row_file(one) for one in inputs], mapping=mapping or {}, paths=paths)
+    return RowSource(name, [row_file(one) for one in inputs], mapping=mapping or {}, paths=paths)
 
 
 def _inputs(paths: Sequence[str], spool: Path | None) -> Iterator[Input]:
@@ -95,8 +95,12 @@ def _shown(name: str) -> str:
     return "standard input" if name == STANDARD_INPUT else Path(name).name or name
 
 
-def _row_file(source: Input) -> RowFile:
-    """What reads a file, by its first bytes."""
+def row_file(source: Input) -> RowFile:
+    """What reads a file, by its first bytes.
+
+    Raises:
+        InputError: If it cannot be read, or is of a format that is not read.
+    """
     if source.path.is_dir():
         return tables.saved_folder(source)
     with reading(source) as file:

@@ -1,0 +1,176 @@
+"""Two judges' scores of the same samples: do their means differ, are they equivalent, do they move together."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from airjudge.agreement.arrays import Floats, check_finite, check_shapes, divided
+from airjudge.agreement.resampling import Interval, sums_by_group, table_bootstrap
+from airjudge.schema import Record
+
+
+class Difference(Record):
+    """Mean of x less mean of y over the same samples, its 95 % interval, and over how many samples and groups."""
+
+    mean: float | None
+    ci95: Interval
+    n: int
+    n_groups: int
+
+
+class Equivalence(Record):
+    """Two one-sided tests that a mean difference lies within (-margin, margin).
+
+    `p_lower` is that of the test against "at or below -margin", `p_upper` against "at or above margin", `p` the larger;
+    `equivalent` is p below .05, which is the same as `ci90` inside the margin. None with fewer than two groups.
+    """
+
+    margin: float
+    mean: float | None
+    ci90: Interval
+    p_lower: float | None
+    p_upper: float | None
+    p: float | None
+    equivalent: bool | None
+    n: int
+    n_groups: int
+
+
+def paired_difference(x: Floats, y: Floats, groups: npt.ArrayLike, *, rng: np.random.Generator) -> Difference:
+    """Difference of two judges' mean recalls over the same samples, with its bootstrap interval over groups.
+
+    Args:
+        x: The first judge's score of each sample, shape (n_samples,).
+        y: The second judge's, same shape, same order.
+        groups: The group of each sample, same shape: any labels that sort; the sample's id if it has none.
+        rng: Where the bootstrap's randomness comes from.
+
+    Returns:
+        The mean of x - y, each sample counting once. `mean` is None without samples, `ci95` with fewer than
+        two groups.
+
+    Raises:
+        ValueError: If the shapes differ, or a score is NaN or infinite.
+
+    Source:
+        Percentile bootstrap of a ratio of sums over groups: Davison and Hinkley (1997), sections 3.8 and 5.3.
+    """
+    sums = _sums_of_differences(x, y, groups)
+    interval = table_bootstrap(lambda rows: divided(rows[..., 0], rows[..., 1]), sums, rng=rng)
+    return Difference(mean=_mean_of(sums), ci95=interval, n=len(x), n_groups=len(sums))
+
+
+def equivalence(x: Floats, y: Floats, groups: npt.ArrayLike, *, margin: float) -> Equivalence:
+    """Test whether two judges' mean recalls differ by less than a margin: two one-sided t-tests.
+
+    The tested mean is over samples. Its standard error is that of a ratio of sums over groups, with
+    n_groups - 1 degrees of freedom; if every sample is its own group this is the paired t-test. Without any
+    spread (two judges with equal scores) p is 0 inside the margin and 1 outside.
+
+    Args:
+        x: The first judge's score of each sample, shape (n_samples,).
+        y: The second judge's, same shape, same order.
+        groups: The group of each sample, same shape: any labels that sort; the sample's id if it has none.
+        margin: The largest difference that does not matter, above 0, in the unit of the scores.
+
+    Raises:
+        ValueError: If the margin is not above 0, the shapes differ, or a score is NaN or infinite.
+
+    Source:
+        Schuirmann (1987), doi:10.1007/BF01068419; the standard error is Cochran (1977), Sampling
+        Techniques, section 9A.2 (ratio to size).
+    """
+    if not margin > 0:
+        msg = f"the margin must be above 0: got {margin}"
+        raise ValueError(msg)
+    sums = _sums_of_differences(x, y, groups)
+    mean, n_groups = _mean_of(sums), len(sums)
+    if mean is None or n_groups < 2:
+        return Equivalence(
+            margin=margin, mean=mean, ci90=None, p_lower=None, p_upper=None, p=None, equivalent=None,
+            n=len(x), n_groups=n_groups,
+        )  # fmt: skip
+    error = _standard_error(sums, mean)
+    p_lower, p_upper = _p_above(mean + margin, error, n_groups - 1), _p_above(margin - mean, error, n_groups - 1)
+    half = float(stats.t.ppf(0.95, n_groups - 1)) * error
+    return Equivalence(
+        margin=margin,
+        mean=mean,
+        ci90=(mean - half, mean + half),
+        p_lower=p_lower,
+        p_upper=p_upper,
+        p=max(p_lower, p_upper),
+        equivalent=max(p_lower, p_upper) < 0.05,
+        n=len(x),
+        n_groups=n_groups,
+    )
+
+
+def pearson(x: Floats, y: Floats) -> float | None:
+    """Pearson's correlation of two judges' scores.
+
+    Args:
+        x: The first judge's score of each sample, shape (n_samples,).
+        y: The second judge's, same shape, same order.
+
+    Returns:
+        In [-1, 1]. None with fewer than two samples, or if one judge gives every sample the same score.
+
+    Raises:
+        ValueError: If the shapes differ, or a score is NaN or infinite.
+
+    Source:
+        Pearson (1896). doi:10.1098/rsta.1896.0007
+    """
+    check_shapes(x, y)
+    check_finite(x, y)
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    a, b = x - x.mean(), y - y.mean()
+    return float(np.clip((a @ b) / (np.linalg.norm(a) * np.linalg.norm(b)), -1, 1))
+
+
+def spearman(x: Floats, y: Floats) -> float | None:
+    """Spearman's rank correlation of two judges' scores: Pearson's of their ranks, ties sharing the mean rank.
+
+    Args:
+        x: The first judge's score of each sample, shape (n_samples,).
+        y: The second judge's, same shape, same order.
+
+    Returns:
+        In [-1, 1]. None with fewer than two samples, or if one judge gives every sample the same score.
+
+    Raises:
+        ValueError: If the shapes differ, or a score is NaN or infinite.
+
+    Source:
+        Spearman (1904). doi:10.2307/1412159
+    """
+    check_shapes(x, y)
+    check_finite(x, y)
+    return pearson(stats.rankdata(x), stats.rankdata(y))
+
+
+def _sums_of_differences(x: Floats, y: Floats, groups: npt.ArrayLike) -> Floats:
+    """Sum of differences and number of samples of each group, shape (n_groups, 2)."""
+    check_shapes(x, y)
+    check_finite(x, y)
+    return sums_by_group(np.stack([x - y, np.ones_like(x)], axis=1), groups)
+
+
+def _mean_of(sums: Floats) -> float | None:
+    return float(sums[:, 0].sum() / sums[:, 1].sum()) if len(sums) else None
+
+
+def _standard_error(sums: Floats, mean: float) -> float:
+    """Of a mean over samples whose groups are the independent units."""
+    residuals = sums[:, 0] - mean * sums[:, 1]
+    n_groups = len(sums)
+    return float(np.sqrt(n_groups / (n_groups - 1) * (residuals**2).sum()) / sums[:, 1].sum())
+
+
+def _p_above(distance: float, error: float, degrees: int) -> float:
+    """One-sided p that a distance is above 0."""
+    if error == 0:
+        return 0.0 if distance > 0 else 1.0
+    return float(stats.t.sf(distance / error, degrees))
