@@ -136,8 +136,9 @@ class RunCounts(Record):
     """How far a run is: what a display or a log line needs, and no text of the data.
 
     `n_samples` counts all finished samples, of which `n_restored` came from an earlier start of the run;
-    `n_total` is None where the input does not tell its length. `failures` are by kind. `usage` is that of
-    this start alone, as is `seconds`.
+    `n_statements` counts their statements, and those of samples under way that have a verdict. `n_total` is
+    None where the input does not tell its length. `failures` are by kind. `usage` is that of this start
+    alone, as is `seconds`.
     """
 
     n_samples: int = 0

@@ -119,7 +119,7 @@ def score(
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
     wanted = Wanted(gates, junit=junit, as_json=as_json, quiet=quiet)
     check_wanted(wanted)
-    source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input")
+    source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input", overwrite=overwrite)
     asked = JudgeSettings(
         method=method.value,
         concurrency=_concurrency(concurrency),

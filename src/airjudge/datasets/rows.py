@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from airjudge.datasets.columns import FIELDS, Columns, decide_mapping
+from airjudge.datasets.columns import FIELDS, Columns, check_carried, decide_mapping
 from airjudge.datasets.refusal import Fields, Refused, short
 from airjudge.datasets.samples import build_sample
 from airjudge.errors import DatasetError, DuplicateId, InputError
@@ -39,6 +39,9 @@ class Source(Protocol):
     @property
     def paths(self) -> tuple[Path, ...]:
         """Absolute paths under which it can be opened again; none of what a program holds in memory."""
+
+    def check_carried(self, names: Sequence[str]) -> None:
+        """Refuse columns to carry into the records that there are not: an InputError that lists those there are."""
 
     def digest(self) -> str:
         """SHA-256 over all bytes in order, in hex; it changes when the input changes."""
@@ -108,9 +111,18 @@ class RowSource:
             InputError: If a file cannot be read, or its columns cannot be told.
         """
         self.name, self.paths, self._files = name, paths, files
-        self.mapping: Mapping[str, str] = decide_mapping({file.name: file.columns() for file in files}, mapping)
+        self._known = {file.name: file.columns() for file in files}
+        self.mapping: Mapping[str, str] = decide_mapping(self._known, mapping)
         # A column that appears later than in the first rows is an optional field still.
         self._columns = {field: field for field in FIELDS} | dict(self.mapping)
+
+    def check_carried(self, names: Sequence[str]) -> None:
+        """Refuse columns to carry into the records that neither a schema nor the first rows hold.
+
+        Raises:
+            InputError: With the columns that there are.
+        """
+        check_carried(names, self._known, self.mapping)
 
     def digest(self) -> str:
         """SHA-256 of one file's bytes; of several, over their digests, so that their limits count."""

@@ -5,10 +5,11 @@ import asyncio
 from airjudge import decoding, prompts
 from airjudge.backends import faults
 from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
+from airjudge.calibration import Calibration
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
 from airjudge.judge.watch import Watch
-from airjudge.schema import Completion, Pointwise, Question, Sample
+from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
 
 TEMPLATE_TOKENS = 256
 """Room for what a chat template adds to a prompt when its length is bounded by its bytes."""
@@ -17,15 +18,29 @@ TEMPLATE_TOKENS = 256
 class Asker:
     """Asks questions whose schemas are warm; one of its own for each sample, from `about`."""
 
-    def __init__(self, pool: Pool, watch: Watch, *, pointwise: Pointwise, seat: Seat | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        watch: Watch,
+        *,
+        pointwise: Pointwise,
+        calibration: Calibration | None = None,
+        seat: Seat | None = None,
+    ) -> None:
         """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement."""
-        self._pool, self._watch, self.pointwise = pool, watch, pointwise
+        self._pool, self._watch, self.pointwise, self._calibration = pool, watch, pointwise, calibration
         self._seat = seat or Seat()
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
         context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
-        return Asker(self._pool, self._watch, pointwise=self.pointwise, seat=Seat(context))
+        return Asker(
+            self._pool, self._watch, pointwise=self.pointwise, calibration=self._calibration, seat=Seat(context)
+        )
+
+    def calibrated(self, verdict: Verdict) -> Verdict:
+        """A verdict as the judge's calibration has it, where there is one."""
+        return verdict if self._calibration is None else self._calibration.apply(verdict)
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.

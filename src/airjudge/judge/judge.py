@@ -2,17 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from types import MappingProxyType, TracebackType
 from typing import Annotated, Final, Literal, Self, TypeGuard
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from airjudge import prompts, scoring
 from airjudge.backends.vllm import Connection, VllmBackend
+from airjudge.calibration import Calibration
 from airjudge.errors import InputError, JudgesDiffer
 from airjudge.judge.asking import Asker
+from airjudge.judge.calibrated import refuse_calibration_of_another
 from airjudge.judge.enforcement import ServerFacts, differences, prove_when_up
 from airjudge.judge.limit import MOST, AdaptiveLimit
 from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, explained
@@ -50,7 +52,7 @@ class JudgeSettings(Record):
     this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
     for: None means not at all before the first question, and `WAIT_S` once the run has begun. `pointwise` is
     what is asked about a statement: None means what the judge's profile says, and one phrasing without a
-    prior behind a bare base URL.
+    prior behind a bare base URL. `calibration` maps probabilities and sets the threshold; it must be this judge's.
     """
 
     method: Literal["pointwise", "ragas"] = "pointwise"
@@ -59,6 +61,7 @@ class JudgeSettings(Record):
     wait_for_server_s: float | None = Field(default=None, ge=0)
     cache_salt: str | None = None
     pointwise: Pointwise | None = None
+    calibration: Calibration | None = None
 
 
 NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
@@ -219,10 +222,12 @@ class Judge:
             for backend in self._backends:
                 await undo.enter_async_context(backend)
             self._facts = self._facts or await self._proved_alike()
+            refuse_calibration_of_another(self.settings.calibration, self.uncalibrated_signature("given"))
             self._pool = self._new_pool(self._facts)
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
-        return Asker(self._pool, watch, pointwise=self.settings.pointwise or Pointwise())
+        how = self.settings
+        return Asker(self._pool, watch, pointwise=how.pointwise or Pointwise(), calibration=how.calibration)
 
     async def _proved_alike(self) -> ServerFacts:
         """Prove every server; those that are away are waited for only where that was asked for."""
@@ -299,6 +304,14 @@ class Judge:
         Raises:
             ValueError: If the judge was never entered: its server is not known yet.
         """
+        calibration = self.settings.calibration
+        return self._signature(statements, calibration.decoding() if calibration else {})
+
+    def uncalibrated_signature(self, statements: StatementMaker) -> Signature:
+        """The signature of the same judge without its calibration, which is what a calibration is bound to."""
+        return self._signature(statements, {})
+
+    def _signature(self, statements: StatementMaker, calibrated: Mapping[str, JsonValue]) -> Signature:
         facts, how = self._known_facts(), self.settings.pointwise or Pointwise()
         provenance = Provenance(
             judge=self._name or facts.model,
@@ -317,6 +330,7 @@ class Judge:
                 "threshold": scoring.THRESHOLD,
                 **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
                 **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
+                **calibrated,
             },
         )
 

@@ -28,7 +28,8 @@ _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
 class Asking:
     """What one start asks: `fork` is the journal of the run that verdicts may be taken over from.
 
-    `on_row` is told of each sample once it is committed.
+    `on_row` is told of each sample once it is committed; `on_verdicts` of a place and of how many statements
+    of its sample have a verdict by now.
     """
 
     source: Source
@@ -38,6 +39,7 @@ class Asking:
     fork: Reader | None
     writer: Writer
     on_row: Callable[[Row], None]
+    on_verdicts: Callable[[int, int], None]
     _open_ids: set[str] = field(default_factory=set, init=False)
 
     async def ask_all(self, entries: Iterator[Entry], stop: Interrupts) -> None:
@@ -114,6 +116,7 @@ class Asking:
 
         def put(new: Numbered) -> None:
             told.update(new)
+            self.on_verdicts(entry.place, len(told))
             self.writer.put_verdicts(entry.place, new)
 
         put(taken)

@@ -40,13 +40,14 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
     """Refuse a folder that a run with these settings cannot begin or go on in; nothing is written.
 
     Raises:
-        InputError: With the path and the next step.
+        InputError: With the path and the next step, or a column to carry that there is not.
         RunLocked: If another process writes into it.
         RunDiffers: If the run in it is another one, as far as that is known without its judge.
     """
     if out.exists() and not out.is_dir():
         msg = f"cannot write to {out}: it is a file"
         raise InputError(msg, "Choose another folder with --out.")
+    source.check_carried(settings.carried)
     refuse_if_locked(out)
     if settings.fork is not None:
         _check_fork(settings.fork, out)

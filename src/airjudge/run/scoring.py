@@ -105,6 +105,8 @@ class _Run:
     n_total: int | None = None
     n_statements: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    begun: dict[int, int] = field(default_factory=dict)
+    """Statements with a verdict of samples that are not finished, by place."""
 
     def spent(self) -> tuple[float, str]:
         """Seconds since the start, and its usage as JSON."""
@@ -128,8 +130,15 @@ class _Run:
             self._count(row)
             on_counts(self._counts())
 
+        def on_verdicts(place: int, n_ruled: int) -> None:
+            self.n_statements += n_ruled - self.begun.get(place, 0)
+            self.begun[place] = n_ruled
+            on_counts(self._counts())
+
         async with Writer(self.store, start=self.start, spent=self.spent) as writer:
-            asking = Asking(self.source, self.metric, self.settings, self.journal, self.fork, writer, on_row)
+            asking = Asking(
+                self.source, self.metric, self.settings, self.journal, self.fork, writer, on_row, on_verdicts
+            )
             with stop.asking(drain_s=self.metric.judge.settings.timeout_s):
                 await asking.ask_all(entries, stop)
         if stop.received:
@@ -185,7 +194,7 @@ class _Run:
 
     def _count(self, row: Row) -> None:
         self.n_samples += 1
-        self.n_statements += len(row.scored.statements)
+        self.n_statements += len(row.scored.statements) - self.begun.pop(row.place, 0)
         if row.scored.error is not None:
             self.failures[row.scored.error.kind] += 1
 
