@@ -1,4 +1,4 @@
-"""A report of runs: one HTML file that opens from a disk, asks nobody for anything, and shows what the figures rest on."""
+"""A report of runs: one HTML file that opens from a disk, makes no request, and shows what the figures rest on."""
 
 from airjudge.report.writing import Evidence, ReportSettings, Written, check_target, write_report
 

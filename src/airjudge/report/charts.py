@@ -13,6 +13,8 @@ LEFT: Final = 9.0
 """Percent of the width that the labels of a vertical axis take."""
 RIGHT: Final = 98.0
 _TOP, _FOOT = 16, 34
+Point = tuple[float, float]
+"""x in percent of the width, y in pixels."""
 N_BINS: Final = 10
 
 
@@ -46,7 +48,7 @@ def score_bins(scores: Iterable[float]) -> list[int]:
 
 def histogram(counts: Sequence[int]) -> Element:
     """Bars of `score_bins`; the first and the last stand apart, being exact values."""
-    height, most = 190, max(max(counts), 1)
+    height, most = 190, max(*counts, 1)
     slot = 100.0 / len(counts)
     parts: list[Node] = []
     for place, count in enumerate(counts):
@@ -56,26 +58,26 @@ def histogram(counts: Sequence[int]) -> Element:
         box = {"x": percent(place * slot + slot * 0.08), "width": percent(slot * 0.84), "class": f"bar{exact}"}
         parts.append(element("rect", {**box, "y": str(y), "height": str(tall), "rx": "2"}))
         if count:
-            parts.append(text(place * slot + slot / 2, y - 4, f"{count:,}", kind="count"))
-    parts.append(line(0, height - _FOOT, 100, height - _FOOT, kind="axis"))
+            parts.append(text((place * slot + slot / 2, y - 4), f"{count:,}", kind="count"))
+    parts.append(line((0, height - _FOOT), (100, height - _FOOT), kind="axis"))
     ticks = [(slot / 2, "0"), (100 - slot / 2, "1")]
     ticks += [(slot * (1 + N_BINS * at), f"{at:.1f}"[1:]) for at in (0.2, 0.4, 0.6, 0.8)]
-    parts += [text(x, height - _FOOT + 15, label, kind="tick") for x, label in ticks]
-    parts.append(text(50, height - 3, "recall of a sample", kind="name"))
+    parts += [text((x, height - _FOOT + 15), label, kind="tick") for x, label in ticks]
+    parts.append(text((50, height - 3), "recall of a sample", kind="name"))
     return drawing(height, *parts)
 
 
 def interval(value: float | None, ci95: tuple[float, float] | None, *, height: int = 22) -> Element:
     """A dot for a value in [0, 1] and a line for its interval, on a scale from 0 to 1."""
     middle = height / 2
-    parts: list[Node] = [line(1, middle, 99, middle, kind="scale")]
-    parts += [line(scale(at, start=1, end=99), middle - 3, scale(at, start=1, end=99), middle + 3, kind="scale")
-              for at in (0.0, 0.5, 1.0)]  # fmt: skip
+    parts: list[Node] = [line((1, middle), (99, middle), kind="scale")]
+    ends = [scale(at, start=1, end=99) for at in (0.0, 0.5, 1.0)]
+    parts += [line((x, middle - 3), (x, middle + 3), kind="scale") for x in ends]
     if ci95 is not None:
         low, high = (scale(end, start=1, end=99) for end in ci95)
-        parts.append(line(low, middle, high, middle, kind="interval"))
+        parts.append(line((low, middle), (high, middle), kind="interval"))
     if value is not None:
-        parts.append(dot(scale(value, start=1, end=99), str(middle), 5))
+        parts.append(dot((scale(value, start=1, end=99), middle), 5))
     return drawing(height, *parts, kind="dots")
 
 
@@ -89,17 +91,17 @@ def stacked(shares: Sequence[tuple[str, int]]) -> Element:
     return drawing(10, *parts, kind="stacked")
 
 
-def line(x1: float, y1: float, x2: float, y2: float, *, kind: str) -> Element:
-    """A line; x in percent, y in pixels."""
-    place = {"x1": percent(x1), "y1": f"{y1:.1f}", "x2": percent(x2), "y2": f"{y2:.1f}"}
+def line(start: Point, end: Point, *, kind: str) -> Element:
+    """A line between two points."""
+    place = {"x1": percent(start[0]), "y1": f"{start[1]:.1f}", "x2": percent(end[0]), "y2": f"{end[1]:.1f}"}
     return element("line", {**place, "class": kind})
 
 
-def dot(x: float, y: str, radius: float, *, kind: str = "dot") -> Element:
-    """A circle; x in percent, y in pixels."""
-    return element("circle", {"cx": percent(x), "cy": y, "r": f"{radius:.1f}", "class": kind})
+def dot(middle: Point, radius: float, *, kind: str = "dot") -> Element:
+    """A circle; its radius is in pixels."""
+    return element("circle", {"cx": percent(middle[0]), "cy": f"{middle[1]:.1f}", "r": f"{radius:.1f}", "class": kind})
 
 
-def text(x: float, y: float, label: str, *, kind: str) -> Element:
-    """A label; x in percent, y in pixels; its anchor is a matter of style."""
-    return element("text", {"x": percent(x), "y": f"{y:.1f}", "class": kind}, label)
+def text(place: Point, label: str, *, kind: str) -> Element:
+    """A label; its anchor is a matter of style."""
+    return element("text", {"x": percent(place[0]), "y": f"{place[1]:.1f}", "class": kind}, label)

@@ -1,4 +1,4 @@
-"""Which samples a report holds: the worst, those that failed, those on which judges differ, and some drawn at random."""
+"""Which samples a report holds: the worst, the failed, those that judges differ on, and some drawn at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

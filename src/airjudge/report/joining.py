@@ -60,6 +60,18 @@ class JoinedSample:
         scores = [record.score for record in self.records if record is not None and record.score is not None]
         return min(scores, default=None)
 
+    def score_by(self, run: int) -> float | None:
+        """The recall that a run gives it."""
+        record = self.records[run]
+        return None if record is None else record.score
+
+    @property
+    def score_by_people(self) -> float | None:
+        """The share of its statements that people found attributed; None if one has no label, or there is none."""
+        labels = [one.label.attributed if one.label else None for one in self.statements]
+        decided = [label for label in labels if label is not None]
+        return sum(decided) / len(decided) if decided and len(decided) == len(labels) else None
+
     @cached_property
     def statements(self) -> tuple[JoinedStatement, ...]:
         """All statements of all runs, in the order of the first run that has them; known by id and text."""

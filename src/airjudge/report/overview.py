@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final, Self
 
 from airjudge.errors import AirjudgeError
@@ -47,7 +47,7 @@ def headline(runs: Sequence[Summed]) -> Element:
     parts: list[Node] = [_panel(one, alone=len(runs) == 1) for one in runs]
     states = [note(_unfinished(one.run)) for one in runs if one.run.state.state != "finished"]
     definition = element("p", {"class": "lede"}, _DEFINITION)
-    return section("recall", "Recall", *states, element("div", {"class": "panels"}, *parts), definition)
+    return section("recall", "Context recall", *states, element("div", {"class": "panels"}, *parts), definition)
 
 
 def _panel(one: Summed, *, alone: bool) -> Element:
@@ -60,7 +60,12 @@ def _panel(one: Summed, *, alone: bool) -> Element:
     name = None if alone else element("h3", {"dir": "auto"}, one.name)
     counts = facts(_counts(summary))
     return element(
-        "article", {"class": "panel"}, name, element("div", {"class": "figure-side"}, *figure), coverage(summary), counts
+        "article",
+        {"class": "panel"},
+        name,
+        element("div", {"class": "figure-side"}, *figure),
+        coverage(summary),
+        counts,
     )
 
 
@@ -72,17 +77,18 @@ def _under(summary: Summary) -> str:
 
 
 def _ends() -> Element:
-    return element("p", {"class": "ends", "aria-hidden": "true"}, *(element("span", {}, at) for at in ("0", "0.5", "1")))
+    return element(
+        "p", {"class": "ends", "aria-hidden": "true"}, *(element("span", {}, at) for at in ("0", "0.5", "1"))
+    )
 
 
 def coverage(summary: Summary) -> Element:
     """How many samples were scored, are undefined, failed: a bar, and the same in words."""
     parts = (("scored", summary.n_scored), ("undefined", summary.n_undefined), ("failed", summary.n_failed))
-    words = [
-        element("span", {"class": f"key {kind}"}, f"{count:,} {kind}") for kind, count in parts if count or kind == "scored"
-    ]
-    share = "" if summary.sample_coverage is None else f" ({summary.sample_coverage:.1%})"
-    told = element("p", {}, f"{summary.n:,} samples: ", *_between(words), share)
+    shown = [(kind, count) for kind, count in parts if count or kind == "scored"]
+    words = [element("span", {"class": f"key {kind}"}, f"{count:,} {kind}") for kind, count in shown]
+    share = "" if summary.sample_coverage is None else f", {summary.sample_coverage:.1%} of them scored"
+    told = element("p", {}, f"{summary.n:,} samples{share}: ", *_between(words))
     return element("div", {"class": "coverage"}, stacked(parts), told)
 
 
@@ -108,13 +114,13 @@ def _unfinished(run: OpenedRun) -> str:
 
 def distribution(runs: Sequence[Summed]) -> Element:
     """How the recall of samples is spread, a drawing and a table for each run."""
-    return section("distribution", "Distribution of samples", *(_spread(one, len(runs)) for one in runs))
+    return section("distribution", "Distribution", *(_spread(one, len(runs)) for one in runs))
 
 
 def _spread(one: Summed, n_runs: int) -> Element:
     counts = score_bins(sample.score for sample in one.run.samples if sample.score is not None)
     edges = [f"{at / N_BINS:.1f}" for at in range(N_BINS + 1)]
-    names = ["exactly 0", *(f"{low} to {high}" for low, high in zip(edges, edges[1:], strict=False)), "exactly 1"]
+    names = ["exactly 0", *(f"{low} to {high}" for low, high in pairwise(edges)), "exactly 1"]
     caption = "Samples by recall" if n_runs == 1 else f"Samples by recall, {one.name}"
     rows = [(name, f"{count:,}") for name, count in zip(names, counts, strict=True)]
     told = element("figcaption", {"dir": "auto"}, f"{caption}. The outer bars are exactly 0 and exactly 1.")

@@ -39,7 +39,11 @@ def page(title: str, subtitle: str, sections: Sequence[Element], *, data: JsonVa
         element("a", {"class": "skip", "href": "#content"}, "Skip to the content"),
         _banner(title, subtitle, sections),
         element("main", {"id": "content", "tabindex": "-1"}, *sections),
-        element("footer", {}, element("p", {}, f"Made by airjudge {__version__}. This file asks nobody for anything.")),
+        element(
+            "footer",
+            {},
+            element("p", {}, f"Made by airjudge {__version__}. All of it is in this one file; it makes no request."),
+        ),
         element("script", {"type": "application/json", "id": "data"}, data_json(data)),
         element("script", {}, Verbatim(script)),
     )
@@ -69,9 +73,8 @@ def _static(name: str) -> str:
 
 
 def _banner(title: str, subtitle: str, sections: Sequence[Element]) -> Element:
-    links = [
-        element("li", {}, element("a", {"href": f"#{one.attributes['id']}"}, _heading(one))) for one in sections
-    ]
+    links = [element("li", {}, element("a", {"href": f"#{one.attributes['id']}"}, _heading(one))) for one in sections]
+    parts = element("nav", {"aria-label": "Parts of the report"}, element("ul", {}, *links))
     theme = element("button", {"type": "button", "id": "theme", "hidden": ""}, "Dark")
     return element(
         "header",
@@ -79,7 +82,7 @@ def _banner(title: str, subtitle: str, sections: Sequence[Element]) -> Element:
         element("p", {"class": "brand"}, "airjudge", element("span", {}, " report")),
         element("h1", {"dir": "auto"}, title),
         element("p", {"class": "subtitle", "dir": "auto"}, subtitle),
-        element("div", {"class": "bar"}, element("nav", {"aria-label": "Parts of the report"}, element("ul", {}, *links)), theme),
+        element("div", {"class": "bar"}, parts, theme),
     )
 
 

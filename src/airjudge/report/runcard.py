@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.overview import Summed
 from airjudge.report.tables import facts, folded, section, table
@@ -49,12 +48,19 @@ def _took(one: Summed) -> Iterator[tuple[str, Node]]:
     yield "Tokens", _tokens(state.usage)
     speed = rates(one.summary, state.usage, seconds=state.seconds)
     if speed is not None:
-        yield "A second", (
-            f"{speed.verdicts:.3g} verdicts, {speed.samples:.3g} samples, "
-            f"{speed.computed_prompt_tokens:.3g} prompt tokens computed"
+        yield (
+            "A second",
+            (
+                f"{_rate(speed.verdicts)} verdicts, {_rate(speed.samples)} samples, "
+                f"{_rate(speed.computed_prompt_tokens)} prompt tokens computed"
+            ),
         )
     if state.n_taken_over:
         yield "Taken over", f"verdicts of {state.n_taken_over:,} samples from {state.settings.get('fork')}"
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _tokens(usage: Usage) -> str:
@@ -70,7 +76,7 @@ def _fields(values: Mapping[str, object]) -> Iterator[tuple[str, Node]]:
 
 
 def _as_text(value: object) -> str:
-    if value is None or value == [] or value == ():
+    if value is None or value in ([], ()):
         return "none"
     return json.dumps(value, ensure_ascii=False, default=str)
 
@@ -96,5 +102,3 @@ def _starts(state: RunState) -> Element:
         for one in state.starts
     ]
     return folded("Starts", table("Starts of the run", ("when", "where", "time", "requests", "ended"), rows))
-
-

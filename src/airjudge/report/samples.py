@@ -1,4 +1,4 @@
-"""The samples inside a report, as the data that its script draws: bounded in length, and told where something is cut."""
+"""The samples inside a report, as the data that its script draws: bounded, and told where something is cut."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -76,7 +76,12 @@ def check_target(path: Path, *, overwrite: bool) -> None:
 
 
 def write_report(
-    runs: Sequence[OpenedRun], path: Path, *, evidence: Evidence, comparison: Comparison | None, settings: ReportSettings
+    runs: Sequence[OpenedRun],
+    path: Path,
+    *,
+    evidence: Evidence,
+    comparison: Comparison | None,
+    settings: ReportSettings,
 ) -> Written:
     """Write a report of runs; an earlier report under that name is replaced when the new one is whole.
 
@@ -144,8 +149,12 @@ class _Parts:
 
     def drill_down(self, path: Path) -> Element:
         """The place where the script draws the samples, with what is inside and where the others are."""
-        told = element("p", {"class": "lede"}, " ".join(why_told(self.inside, self.settings.samples)), *self._links(path))
-        script = element("noscript", {}, note("The samples are drawn by this page's own script, which is switched off."))
+        told = element(
+            "p", {"class": "lede"}, " ".join(why_told(self.inside, self.settings.samples)), *self._links(path)
+        )
+        script = element(
+            "noscript", {}, note("The samples are drawn by this page's own script, which is switched off.")
+        )
         notes = [note(text) for text in self.texts.notes]
         return section("samples", "Samples", told, *notes, script, element("div", {"id": "browser"}))
 
