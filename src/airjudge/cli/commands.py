@@ -10,6 +10,7 @@ import typer
 
 from airjudge.cli import models
 from airjudge.cli.check import check
+from airjudge.cli.compare import compare
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
 from airjudge.cli.report import report
@@ -32,6 +33,7 @@ app.add_typer(models.app, name="models")
 app.command()(serve)
 app.command()(check)
 app.command()(score)
+app.command()(compare)
 app.command()(export)
 app.command()(report)
 app.command()(verify)

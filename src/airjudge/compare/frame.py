@@ -124,6 +124,13 @@ def framed(runs: Sequence[Records], labels: Labels | None = None) -> Frame:
     return Frame(ids, tuple(units), first, np.repeat(np.arange(len(ids)), counts), group_of, len(groups))
 
 
+def without_statements(frame: Frame) -> Frame:
+    """The same samples, of which scores alone can be compared."""
+    n = len(frame.ids)
+    none = np.zeros(0, dtype=np.intp)
+    return Frame(frame.ids, ((),) * n, np.zeros(n + 1, dtype=np.intp), none, frame.group_of, frame.n_groups)
+
+
 def _all_units(records: Sequence[ScoredSample]) -> tuple[Unit, ...]:
     """Statements of a sample: those of a record that did not fail, and what failed ones hold besides."""
     ordered = sorted(records, key=lambda one: one.status == "failed")

@@ -110,7 +110,11 @@ def figures_of(judge: Judge, frame: Frame) -> JudgeFigures:
 
 
 def _statement_counts(judge: Judge, frame: Frame) -> StatementCounts:
-    n, n_ruled, n_given = frame.n_statements, int((~np.isnan(judge.rulings.verdicts)).sum()), int(judge.rulings.given.sum())
+    n, n_ruled, n_given = (
+        frame.n_statements,
+        int((~np.isnan(judge.rulings.verdicts)).sum()),
+        int(judge.rulings.given.sum()),
+    )
     if judge.kind == PEOPLE:
         return StatementCounts(n=n, n_ruled=n_ruled, n_failed=0, n_unlabelled=n - n_ruled, n_missing=0)
     return StatementCounts(n=n, n_ruled=n_ruled, n_failed=n_given - n_ruled, n_unlabelled=0, n_missing=n - n_given)

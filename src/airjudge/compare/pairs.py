@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from airjudge import agreement
-from airjudge.agreement.tables import ac1_of, agreement_of, kappa_of, prevalence_of, rate_of
+from airjudge.agreement import ac1_of, agreement_of, kappa_of, prevalence_of, rate_of
+from airjudge.agreement.arrays import defined
 from airjudge.compare.columns import Column
 from airjudge.compare.disagreements import disagreements
 from airjudge.compare.frame import Floats, Frame, Indices
@@ -89,11 +90,11 @@ def _slices(a: Judge, b: Judge, shared: Indices, *, frame: Frame, column: Column
                     column=column.name,
                     value=value,
                     n=int(here.sum()),
-                    agreement=agreement.defined(agreement_of(counts)),
-                    prevalence_a=agreement.defined(prevalence_of(counts)),
-                    prevalence_b=agreement.defined(rate_of(counts)),
-                    kappa=agreement.defined(kappa_of(counts)),
-                    ac1=agreement.defined(ac1_of(counts)),
+                    agreement=defined(agreement_of(counts)),
+                    prevalence_a=defined(prevalence_of(counts)),
+                    prevalence_b=defined(rate_of(counts)),
+                    kappa=defined(kappa_of(counts)),
+                    ac1=defined(ac1_of(counts)),
                     recall_difference=float(scored.mean()) if len(scored) else None,
                 )
             )

@@ -57,6 +57,17 @@ class Repeats(Record):
     flip_rate_ci95: Interval
     kappa: float | None
 
+    def __str__(self) -> str:
+        """Say it in one line."""
+        if self.flip_rate is None:
+            return f"{self.k} runs, and no statement that two of them ruled on"
+        between = f" ({self.flip_rate_ci95[0]:.4f} to {self.flip_rate_ci95[1]:.4f})" if self.flip_rate_ci95 else ""
+        kappa = "undefined" if self.kappa is None else f"{self.kappa:.3f}"
+        return (
+            f"two of {self.k} runs differ on {self.flip_rate:.4f}{between} of {self.n} statements, "
+            f"{self.n_flipped} are not ruled alike by all, kappa between runs {kappa}"
+        )
+
 
 class Accuracy(Record):
     """How a judge rules where people have ruled.
@@ -316,6 +327,7 @@ class Comparison(Record):
     judges: tuple[JudgeFigures, ...]
     pairs: tuple[Pair, ...]
     alpha: float | None
+    alpha_ci95: Interval
     alpha_n: int
     n_statements: int
     n_samples: int

@@ -12,14 +12,15 @@ class CompareSettings(Record):
     recall. `margin` is the difference of mean recall that would not matter. `scores_only` compares runs whose
     statements differ by their samples' scores. `labels_random` says that the labelled samples were drawn at random from
     those of the runs, and were not used to calibrate or to write the prompt. `epsilon` is what the alternative
-    annotator test takes off an annotator's alignment for the cost of people.
+    annotator test takes off an annotator's alignment for the cost of people. `max_disagreements` are shown of each
+    pair; None means all.
     """
 
     by: tuple[str, ...] = ()
     systems: str | None = None
     fail_under: float | None = Field(default=None, ge=0, le=1)
     margin: float = Field(default=0.05, gt=0, lt=1)
-    max_disagreements: int = Field(default=10, ge=0)
+    max_disagreements: int | None = Field(default=10, ge=0)
     scores_only: bool = False
     labels_random: bool = False
     epsilon: float = Field(default=0.1, ge=0, lt=1)

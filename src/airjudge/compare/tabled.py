@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from airjudge.agreement import defined, grouped_tables, percentile_interval, resampled_sums
+from airjudge.agreement import grouped_tables, percentile_interval, resampled_sums
+from airjudge.agreement.arrays import defined
 from airjudge.compare.frame import Bools, Floats, Indices
 from airjudge.compare.records import Interval
 from airjudge.run import BOOTSTRAP_SEED
 
 Statistic = Callable[[Floats], Floats]
 """One of `airjudge.agreement.tables`: from tables (..., 4) to values (...), NaN where undefined."""
-
 
 
 def seeded() -> np.random.Generator:
