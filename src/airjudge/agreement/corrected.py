@@ -5,7 +5,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from airjudge.agreement.arrays import Bools, Floats, check_finite, check_shapes, divided
-from airjudge.agreement.resampling import Interval, percentile_interval, resampled_sums, sums_by_group
+from airjudge.agreement.clusters import sums_by_group
+from airjudge.agreement.resampling import Interval, percentile_interval, resampled_sums
 from airjudge.schema import Record
 
 

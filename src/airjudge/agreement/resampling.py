@@ -54,6 +54,38 @@ def cluster_bootstrap(
     return percentile_interval(np.array([np.nan if value is None else value for value in values]))
 
 
+def weight_bootstrap(
+    statistic: Callable[[Floats], float | None],
+    groups: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    n_resamples: int = 2000,
+) -> Interval:
+    """`cluster_bootstrap` for a statistic of how often each statement was drawn, without gathering statements.
+
+    Args:
+        statistic: Its value where statement i counts weights[i] times, weights of shape (n_statements,); None
+            where undefined.
+        groups: The group of each statement, shape (n_statements,): any labels that sort.
+        rng: Where the randomness comes from; the same draws as `cluster_bootstrap` makes of it.
+        n_resamples: How many times as many groups are drawn, with replacement, as there are.
+
+    Returns:
+        (low, high), as `cluster_bootstrap` has it.
+
+    Source:
+        Davison and Hinkley (1997), sections 3.8 and 5.3.
+    """
+    names, group_of = np.unique(np.asarray(groups), return_inverse=True)
+    n_groups = len(names)
+    if n_groups < 2:
+        return None
+    draws = (rng.integers(n_groups, size=n_groups) for _ in range(n_resamples))
+    times = (np.bincount(draw, minlength=n_groups).astype(np.float64) for draw in draws)
+    values = [statistic(drawn[group_of]) for drawn in times]
+    return percentile_interval(np.array([np.nan if value is None else value for value in values]))
+
+
 def table_bootstrap(
     statistic: Callable[[Floats], Floats],
     tables: Floats,
@@ -103,25 +135,6 @@ def resampled_sums(rows: Floats, *, rng: np.random.Generator, n_resamples: int =
     chunk = max(1, _CELLS_AT_ONCE // len(kinds))
     sizes = (min(chunk, n_resamples - start) for start in range(0, n_resamples, chunk))
     return np.concatenate([rng.multinomial(len(rows), shares, size=size) @ kinds for size in sizes])
-
-
-def sums_by_group(columns: Floats, groups: npt.ArrayLike) -> Floats:
-    """Sums of rows over groups, shape (n_groups, n_columns), in the groups' sorted order.
-
-    Args:
-        columns: One row for each statement or sample, shape (n, n_columns).
-        groups: The group of each, shape (n,): any labels that sort.
-
-    Raises:
-        ValueError: If there are not as many groups as rows.
-    """
-    labels = np.asarray(groups)
-    if labels.shape != columns.shape[:1]:
-        msg = f"each of the {len(columns)} needs one group: got groups of shape {labels.shape}"
-        raise ValueError(msg)
-    names, group_of = np.unique(labels, return_inverse=True)
-    sums = [np.bincount(group_of, weights=column, minlength=len(names)) for column in columns.T]
-    return np.asarray(np.stack(sums, axis=1), dtype=np.float64)
 
 
 def percentile_interval(values: Floats) -> Interval:
