@@ -65,7 +65,7 @@ def _all_judges(figures: Sequence[JudgeFigures]) -> Element:
 def _matrix(comparison: Comparison) -> Element:
     names = [one.name for one in comparison.judges]
     found = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs}
-    rows = [(shown(a), *(_cell(found.get(frozenset((a, b)))) for b in names)) for a in names]
+    rows: list[list[Node]] = [[shown(a), *(_cell(found.get(frozenset((a, b)))) for b in names)] for a in names]
     return table(_MATRIX, ("", *(shown(name) for name in names)), rows, kind="matrix")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from airjudge.calibration.reliability import Bin, brier_parts, calibration_error, reliability
 from airjudge.compare import Comparison
-from airjudge.compare.records import Accuracy, AnnotatorTest, CorrectedRecall, JudgeFigures
+from airjudge.compare.records import Accuracy, CorrectedRecall, JudgeFigures
 from airjudge.report.joining import JoinedSample
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.plots import reliability_diagram
@@ -16,6 +16,7 @@ from airjudge.report.tables import folded, note, number, section, table, with_sp
 _HEAD: Final = (
     "judge", "statements", "balanced accuracy", "sensitivity", "specificity", "F1", "kappa", "AUC",
 )  # fmt: skip
+_PASSED: Final = {True: "It may stand in for one of them.", False: "It may not stand in for one of them.", None: ""}
 
 
 def people(comparison: Comparison, samples: Sequence[JoinedSample]) -> Element | None:
@@ -23,14 +24,11 @@ def people(comparison: Comparison, samples: Sequence[JoinedSample]) -> Element |
     figures = [one for one in comparison.judges if one.people is not None]
     if not figures:
         return None
+    rows = [_row(one.name, one.people.all) for one in figures if one.people]
     return section(
         "people",
         "Against people",
-        table(
-            "Where people have ruled, all labelled statements",
-            _HEAD,
-            [_row(one.name, one.people.all) for one in figures if one.people],
-        ),
+        table("All labelled statements", _HEAD, rows),
         *_without_partial(figures),
         element("div", {"class": "panels"}, *_reliability(comparison, samples)),
         *_corrected(figures),
@@ -105,20 +103,15 @@ def _in_numbers(bins: Sequence[Bin]) -> Element:
 
 
 def _corrected(figures: Sequence[JudgeFigures]) -> Iterator[Element]:
-    rows = [
-        (
-            f"{one.name}, {words}",
-            number(found.raw),
-            with_span(found.value, found.ci95),
-            f"{found.n_labelled:,}",
-            f"{found.n_groups:,}",
-        )
-        for one in figures
-        for words, found in _corrections(one)
-    ]
+    rows = [_corrected_row(one.name, words, found) for one in figures for words, found in _corrections(one)]
     if rows:
         caption = "Recall corrected for the judge's errors, from labelled samples drawn at random"
         yield table(caption, ("judge", "as judged", "corrected", "labelled", "groups"), rows)
+
+
+def _corrected_row(name: str, words: str, found: CorrectedRecall) -> tuple[Node, ...]:
+    corrected = with_span(found.value, found.ci95)
+    return f"{name}, {words}", number(found.raw), corrected, f"{found.n_labelled:,}", f"{found.n_groups:,}"
 
 
 def _corrections(one: JudgeFigures) -> Iterator[tuple[str, CorrectedRecall]]:
@@ -128,15 +121,13 @@ def _corrections(one: JudgeFigures) -> Iterator[tuple[str, CorrectedRecall]]:
 
 
 def _annotators(one: JudgeFigures) -> Iterator[Element]:
-    test: AnnotatorTest | None = one.people.annotators if one.people else None
+    test = one.people.annotators if one.people else None
     if test is None:
         return
-    passed = {True: "It may stand in for one of them.", False: "It may not stand in for one of them.", None: ""}[
-        test.passed
-    ]
     told = (
-        f"{one.name} among {test.n_annotators} annotators, on {test.n:,} statements: winning rate {number(test.winning_rate)}, "
-        f"advantage {number(test.advantage)} at epsilon {test.epsilon:g}. {passed}"
+        f"{one.name} among {test.n_annotators} annotators, on {test.n:,} statements: "
+        f"winning rate {number(test.winning_rate)}, advantage {number(test.advantage)} at epsilon {test.epsilon:g}. "
+        f"{_PASSED[test.passed]}"
     )
     assumptions = element("ul", {}, *(element("li", {}, text) for text in test.assumptions))
     yield element("p", {"class": "lede"}, told)

@@ -9,16 +9,18 @@ from typing import Final
 import numpy as np
 from pydantic import Field, JsonValue
 
-from airjudge.compare.records import Comparison
+from airjudge.compare import Comparison
 from airjudge.datasets import Source
 from airjudge.errors import InputError
 from airjudge.journal import written_whole
 from airjudge.labels import Labels
 from airjudge.report.choosing import Chosen, chosen
-from airjudge.report.joining import joined
+from airjudge.report.joining import JoinedSample, joined
+from airjudge.report.judges import judges
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.overview import Summed, distribution, failures, headline, slices, worst
 from airjudge.report.page import GENERATOR, page
+from airjudge.report.people import people
 from airjudge.report.runcard import run_cards
 from airjudge.report.samples import samples_data, why_told
 from airjudge.report.tables import note, section
@@ -51,10 +53,11 @@ class Written(Record):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a report may show beside the runs: people's labels, the texts of a data set that the user named."""
+    """What a report may show beside the runs: people's labels, the texts of a data set, a comparison of all of them."""
 
     labels: Labels | None = None
     data: Source | None = None
+    comparison: Comparison | None = None
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
@@ -75,21 +78,13 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         raise InputError(msg, "Name another file with -o, or pass --overwrite to replace it.")
 
 
-def write_report(
-    runs: Sequence[OpenedRun],
-    path: Path,
-    *,
-    evidence: Evidence,
-    comparison: Comparison | None,
-    settings: ReportSettings,
-) -> Written:
+def write_report(runs: Sequence[OpenedRun], path: Path, *, evidence: Evidence, settings: ReportSettings) -> Written:
     """Write a report of runs; an earlier report under that name is replaced when the new one is whole.
 
     Args:
         runs: At least one; the first one's order of samples is that of the report.
         path: The file.
-        evidence: Labels and texts.
-        comparison: Of these runs and labels, where there is more than one judge.
+        evidence: Labels, texts, and what comes of comparing.
         settings: How much goes in.
 
     Raises:
@@ -101,7 +96,7 @@ def write_report(
     inside = chosen(samples, settings.samples, rng=np.random.default_rng(BOOTSTRAP_SEED))
     wanted = frozenset(one.id for one in inside.samples)
     texts = texts_of(runs, wanted) if evidence.data is None else texts_in(evidence.data, runs, wanted)
-    parts = _Parts(runs, inside, texts, evidence, comparison, settings)
+    parts = _Parts(runs, samples, inside, texts, evidence, settings)
     with written_whole(path) as file:
         file.write(parts.page(path).encode("utf-8"))
     notes = (*why_told(inside, settings.samples), *texts.notes)
@@ -120,10 +115,10 @@ class _Parts:
     """All that goes into one report."""
 
     runs: Sequence[OpenedRun]
+    samples: Sequence[JoinedSample]
     inside: Chosen
     texts: Texts
     evidence: Evidence
-    comparison: Comparison | None
     settings: ReportSettings
 
     def page(self, path: Path) -> str:
@@ -134,6 +129,7 @@ class _Parts:
             distribution(summed),
             slices(summed),
             failures(summed),
+            *self.compared(),
             worst(self.inside.samples, names),
             self.drill_down(path),
             run_cards(summed),
@@ -146,6 +142,12 @@ class _Parts:
         sources = list(dict.fromkeys(run.state.data for run in self.runs))
         title = ", ".join(sources)
         return page(title, _subtitle(self.runs), [one for one in sections if one is not None], data=data)
+
+    def compared(self) -> list[Element | None]:
+        """The parts on agreement, where there is more than one judge."""
+        if self.evidence.comparison is None:
+            return []
+        return [judges(self.evidence.comparison, self.samples), people(self.evidence.comparison, self.samples)]
 
     def drill_down(self, path: Path) -> Element:
         """The place where the script draws the samples, with what is inside and where the others are."""
