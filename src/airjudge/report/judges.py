@@ -22,7 +22,8 @@ def judges(comparison: Comparison, samples: Sequence[JoinedSample]) -> Element:
     return section(
         "judges",
         "Judges",
-        *(note(text) for text in (*_scores_only(comparison), *comparison.notes)),
+        *(note(text) for text in _scores_only(comparison)),
+        element("ul", {"class": "notes"}, *(element("li", {}, text) for text in comparison.notes)),
         _all_judges(comparison.judges),
         _matrix(comparison),
         element("p", {"class": "lede"}, _alpha(comparison)),
@@ -143,12 +144,16 @@ def _agreement(pair: Pair) -> Iterator[tuple[str, Node]]:
     yield (
         "Do they lean differently",
         (
-            f"p {number(pair.permutation_p)} by permuting samples; {number(pair.mcnemar_p)} by McNemar's exact test, "
+            f"{_p(pair.permutation_p)} by permuting samples; {_p(pair.mcnemar_p)} by McNemar's exact test, "
             "which takes statements for independent"
         ),
     )
     if pair.n_left_out:
         yield "Left out", f"{pair.n_left_out:,} statements that one of them did not rule on"
+
+
+def _p(value: float | None) -> str:
+    return "p < 0.001" if value is not None and value < 0.001 else f"p {number(value)}"
 
 
 def _scores(recall: RecallDifference) -> Iterator[tuple[str, Node]]:
@@ -158,7 +163,7 @@ def _scores(recall: RecallDifference) -> Iterator[tuple[str, Node]]:
         element("span", {}, with_span(recall.difference, recall.ci95), element("small", {}, f" ({means})")),
     )
     words = {True: "equivalent", False: "not shown to be equivalent", None: "undefined"}[recall.equivalent]
-    yield f"Within {recall.margin:g}", f"{words} (90 % interval {span(recall.ci90)}, p {number(recall.equivalence_p)})"
+    yield f"Within {recall.margin:g}", f"{words} (90 % interval {span(recall.ci90)}, {_p(recall.equivalence_p)})"
     yield "Correlation of sample scores", f"Pearson {number(recall.pearson)}, Spearman {number(recall.spearman)}"
 
 

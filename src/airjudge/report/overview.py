@@ -114,7 +114,8 @@ def _unfinished(run: OpenedRun) -> str:
 
 def distribution(runs: Sequence[Summed]) -> Element:
     """How the recall of samples is spread, a drawing and a table for each run."""
-    return section("distribution", "Distribution", *(_spread(one, len(runs)) for one in runs))
+    spreads = element("div", {"class": "spreads"}, *(_spread(one, len(runs)) for one in runs))
+    return section("distribution", "Distribution", spreads)
 
 
 def _spread(one: Summed, n_runs: int) -> Element:

@@ -28,7 +28,7 @@ def people(comparison: Comparison, samples: Sequence[JoinedSample]) -> Element |
     return section(
         "people",
         "Against people",
-        table("All labelled statements", _HEAD, rows),
+        table("All labelled statements", _HEAD, rows, kind="stacked-figures"),
         *_without_partial(figures),
         element("div", {"class": "panels"}, *_reliability(comparison, samples)),
         *_corrected(figures),
@@ -53,7 +53,7 @@ def _without_partial(figures: Sequence[JudgeFigures]) -> Iterator[Element]:
     rows = [_row(one.name, one.people.without_partial) for one in figures if one.people and one.people.without_partial]
     if rows:
         caption = "The same without statements that are supported in part"
-        yield folded(caption, table(caption, _HEAD, rows))
+        yield folded(caption, table(caption, _HEAD, rows, kind="stacked-figures"))
 
 
 def _reliability(comparison: Comparison, samples: Sequence[JoinedSample]) -> Iterator[Element]:

@@ -14,7 +14,7 @@ from airjudge.report.markup import Element, Node
 _HEIGHT: Final = 300
 _TOP: Final = 14
 _FLOOR: Final = _HEIGHT - 44
-_LARGEST: Final = 13.0
+_LARGEST: Final = 9.0
 """Radius in pixels of the dot that stands for most."""
 
 
@@ -52,7 +52,7 @@ def bland_altman(pairs: Sequence[tuple[float, float]], found: Spread) -> Element
     ):
         y = _y(max(-1.0, min(1.0, value)), low=-1.0)
         parts.append(line((LEFT, y), (RIGHT, y), kind=kind))
-        parts.append(text((RIGHT, y - 4), f"{name} {value:+.2f}", kind="end"))
+        parts.append(text((_x(0.875), y - 4), f"{name} {value:+.2f}", kind="name"))
     parts += _dots(((x, _y(y, low=-1.0)), count) for (x, y), count in at.items())
     return drawing(_HEIGHT, *parts, kind="square")
 

@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 from pydantic import Field, JsonValue
 
-from airjudge.compare import Comparison
+from airjudge.compare import PEOPLE, Comparison
 from airjudge.datasets import Source
 from airjudge.errors import InputError
 from airjudge.journal import written_whole
 from airjudge.labels import Labels
 from airjudge.report.choosing import Chosen, chosen
 from airjudge.report.joining import JoinedSample, joined
-from airjudge.report.judges import judges
+from airjudge.report.judges import judges, shown
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.overview import Summed, distribution, failures, headline, slices, worst
 from airjudge.report.page import GENERATOR, page
@@ -136,7 +136,7 @@ class _Parts:
         ]
         data: JsonValue = {
             "runs": [*names],
-            "labels": None if self.evidence.labels is None else self.evidence.labels.name,
+            "labels": None if self.evidence.labels is None else shown(PEOPLE),
             "samples": samples_data(self.inside, self.texts.samples),
         }
         sources = list(dict.fromkeys(run.state.data for run in self.runs))

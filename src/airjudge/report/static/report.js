@@ -84,7 +84,8 @@
     const scores = sample.runs.map((record, at) => {
       const [kind, told] = outcome(record);
       return make("span", { class: `score ${kind}` },
-        make("span", { class: several ? "who" : "unseen", dir: "auto" }, several ? data.runs[at] : "recall "), told);
+        make("span", { class: several ? "who" : "unseen", dir: "auto" }, several ? data.runs[at] : "recall "),
+        make("span", { class: "told" }, told));
     });
     const about = sample.texts ? sample.texts.question : sample.statements.length ? sample.statements[0].text : "";
     const button = make(
