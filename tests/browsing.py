@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from selenium import webdriver
@@ -40,12 +39,19 @@ class Browser:
         self.driver = webdriver.Chrome(options=self._options, service=Service(shutil.which("chromedriver")))
         return self
 
-    def __exit__(self, *_: TracebackType | object) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it."""
         self.driver.quit()
 
     def open(
-        self, page: Path, *, width: int = 1200, height: int = 1000, dark: bool = False, fragment: str = "", media: str = ""
+        self,
+        page: Path,
+        *,
+        width: int = 1200,
+        height: int = 1000,
+        dark: bool = False,
+        fragment: str = "",
+        media: str = "",
     ) -> None:
         """Open a file afresh, in a window of this size; what earlier pages logged is forgotten."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -65,7 +65,9 @@ def compared_report(folder: Path) -> Path:
     with Stub(StubConfig(answer=by_text({"pier one.": "0"}, default="1"))) as stub:
         run(stub, data, folder / "other", asked=quick)
     labels = folder / "labels.jsonl"
-    rulings = [{"id": f"N{n}", "statement_id": str(s), "attributed": (n, s) != (0, 1)} for n in range(9) for s in (1, 2)]
+    rulings = [
+        {"id": f"N{n}", "statement_id": str(s), "attributed": (n, s) != (0, 1)} for n in range(9) for s in (1, 2)
+    ]
     labels.write_text("".join(json.dumps(one) + "\n" for one in rulings), encoding="utf-8")
     return reported(folder / "compared.html", folder / "judge", folder / "other", labels=labels)
 
@@ -119,7 +121,9 @@ def test_a_sample_opens_down_to_question_reference_statements_and_contexts(brows
     assert body.get_attribute("id") == button.get_attribute("aria-controls")
     text = body.text
     assert "What did Harbour N0 open?" in text
-    assert "Harbour N0 opened pier one. 1 ✓ Harbour N0 opened pier two. 2 ✓".replace(" ", "") in text.replace("\n", "").replace(" ", "")
+    assert "Harbour N0 opened pier one. 1 ✓ Harbour N0 opened pier two. 2 ✓".replace(" ", "") in text.replace(
+        "\n", ""
+    ).replace(" ", "")
     chips = [chip.text.replace("\n", " ") for chip in browser.all(".sample:first-child .statement:first-child .chip")]
     assert chips == ["judge ✓ attributed 0.90", "other ✗ not attributed 0.10", "people ✗ not attributed"]
     assert len(browser.all(".sample:first-child .contexts details[open]")) == 2
@@ -262,7 +266,9 @@ def test_the_keyboard_alone_reaches_and_opens_a_sample(browser: Browser, reports
 def test_a_screen_reader_finds_landmarks_headings_and_named_tables(browser: Browser, reports: Reports) -> None:
     browser.open(reports.compared)
     nodes = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    named_roles = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
+    named_roles = [
+        (node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]
+    ]
     roles = {role for role, _ in named_roles}
     assert {"banner", "navigation", "main", "contentinfo", "search", "status"} <= roles
     for role in ("button", "table", "region", "textbox", "searchbox", "combobox", "link", "heading"):
@@ -277,7 +283,9 @@ def test_a_screen_reader_finds_landmarks_headings_and_named_tables(browser: Brow
 
 def test_print_opens_what_is_folded_and_leaves_the_controls_out(browser: Browser, reports: Reports) -> None:
     browser.open(reports.compared, media="print")
-    browser.script("const all = document.getElementById('filter'); all.value = 'people'; all.dispatchEvent(new Event('change'))")
+    browser.script(
+        "const all = document.getElementById('filter'); all.value = 'people'; all.dispatchEvent(new Event('change'))"
+    )
     assert not browser.one(".toolbar").is_displayed()
     assert not browser.one("nav").is_displayed()
     browser.script("dispatchEvent(new Event('beforeprint'))")

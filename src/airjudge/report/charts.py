@@ -3,6 +3,7 @@
 Each is hidden from screen readers, and stands beside a table that says the same.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -41,7 +42,7 @@ def score_bins(scores: Iterable[float]) -> list[int]:
     """
     counts = [0] * (N_BINS + 2)
     for score, count in Counter(scores).items():
-        place = 0 if score <= 0 else N_BINS + 1 if score >= 1 else min(N_BINS, int(-(-score * N_BINS // 1)))
+        place = 0 if score <= 0 else N_BINS + 1 if score >= 1 else min(N_BINS, math.ceil(round(score * N_BINS, 9)))
         counts[place] += count
     return counts
 

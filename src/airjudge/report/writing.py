@@ -71,8 +71,12 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         raise InputError(msg, "Name another file with -o.")
     if overwrite or not path.exists():
         return
-    with path.open("rb") as file:
-        ours = GENERATOR.encode() in file.read(_HEAD_BYTES)
+    try:
+        with path.open("rb") as file:
+            ours = GENERATOR.encode() in file.read(_HEAD_BYTES)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror or error}"
+        raise InputError(msg, "Name another file with -o.") from error
     if not ours:
         msg = f"{path} is there, and is no report of ours"
         raise InputError(msg, "Name another file with -o, or pass --overwrite to replace it.")
