@@ -64,7 +64,7 @@ def test_text_and_attributes_are_escaped_when_they_are_written() -> None:
 def test_any_text_reads_back_from_the_page_as_it_is_shown(text: str) -> None:
     found: list[str] = []
     parser = HTMLParser(convert_charrefs=True)
-    parser.handle_data = found.append  # type: ignore[method-assign]
+    parser.handle_data = found.append  # type: ignore[method-assign, assignment]
     parser.feed(written(element("p", {}, text)))
     parser.close()
     assert "".join(found) == visible(text)
@@ -149,7 +149,7 @@ def test_worst_failed_and_differing_samples_are_chosen_then_some_at_random(templ
     assert found.n_left_out == 38
     again = chosen(joined([a], None), 2, rng=np.random.default_rng(1))
     assert again.why == found.why
-    # With a second run that misses p7, it is among the lowest; with room for one, it comes in as one that they differ on.
+    # A second run misses p7: with room for one of the lowest, p7 comes in as one that they differ on.
     both = chosen(joined([a, b], None), 1, rng=np.random.default_rng(1))
     assert {one.id: both.why[one.number] for one in both.samples}["p7"] == "differ"
 
@@ -168,7 +168,7 @@ def test_limits_of_agreement_match_a_hand_computation() -> None:
     found = spread([(1, 0.5), (0.5, 0.5), (0, 0.5), (1, 1)])
     assert found is not None
     assert (found.n, found.mean) == (4, 0)
-    assert (found.low, found.high) == (pytest.approx(-0.80017, abs=1e-5), pytest.approx(0.80017, abs=1e-5))
+    assert [found.low, found.high] == pytest.approx([-0.80017, 0.80017], abs=1e-5)
     assert spread([(1, 1)]) is None
 
 
