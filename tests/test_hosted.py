@@ -57,6 +57,11 @@ def asked(one: Row) -> Row:
     return {name: one[name] for name in ("user_input", "retrieved_contexts", "reference")}
 
 
+def obedient(text: str) -> Callable[[Any], str]:
+    """Say the same to every question."""
+    return lambda _messages: text
+
+
 async def run(judge: Judge, rows: Sequence[Row], folder: Path) -> tuple[RunHeader, list[ScoredSample]]:
     data = folder / "rows.jsonl"
     data.write_text("".join(json.dumps(one) + "\n" for one in rows))
@@ -165,6 +170,14 @@ async def test_a_model_that_thinks_first_gets_room_for_it(tmp_path: Path) -> Non
         assert "thinking=4096" in header.signature.decoding
 
 
+async def test_a_model_that_only_talks_gets_no_more_room_for_it(provider: HostedStub, tmp_path: Path) -> None:
+    provider.config.schema = "ignored"
+    provider.config.answer = obedient('{"attributed": 1} because ' + "so it says and " * 40)
+    header, records = await run(hosted(provider), THREE, tmp_path)
+    assert set(kinds(records).values()) == {"reply_truncated"}
+    assert "thinking" not in header.signature.decoding
+
+
 async def test_the_snapshot_that_answers_stands_in_the_signature(tmp_path: Path) -> None:
     with HostedStub(HostedConfig(snapshot="gpt-stub-2026-11-30")) as provider:
         header, _ = await run(hosted(provider), THREE, tmp_path)
@@ -173,11 +186,6 @@ async def test_the_snapshot_that_answers_stands_in_the_signature(tmp_path: Path)
 
 
 # Enforcement. ragas#2560, #349, #2604, opik#1352, #670
-
-
-def obedient(text: str) -> Callable[[Any], str]:
-    """Say the same to every question."""
-    return lambda _messages: text
 
 
 @pytest.mark.parametrize("schema", ["ignored", "refused"])
