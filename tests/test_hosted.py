@@ -3,9 +3,11 @@
 import asyncio
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -345,10 +347,16 @@ def self_signed(tmp_path: Path) -> ssl.SSLContext:
 
 
 async def test_a_certificate_that_nobody_here_trusts_is_told_with_what_to_do(self_signed: ssl.SSLContext) -> None:
-    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=self_signed)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
-        error = await refused(Judge.hosted(f"https://127.0.0.1:{port}/v1", "m"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def shake_hands() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError), self_signed.wrap_socket(connection, server_side=True):
+                pass
+
+        handshake = asyncio.create_task(asyncio.to_thread(shake_hands))
+        error = await refused(Judge.hosted(f"https://127.0.0.1:{server.getsockname()[1]}/v1", "m"))
+        await handshake
     assert isinstance(error, JudgeUnreachable)
     assert "certificate" in str(error)
     assert "SSL_CERT_FILE" in error.hint
