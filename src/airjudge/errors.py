@@ -4,6 +4,9 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 ├── EvaluationError              one sample cannot be scored; becomes a record, the others go on
 │   ├── DatasetError             a line of the data set does not describe a sample
 │   ├── DuplicateId              an id that an earlier sample has
+│   ├── NotRecorded              a judge whose verdicts came as a file ruled not on all statements
+│   ├── AnswerMissing            a batch of answers has none to a question
+│   ├── AnswersDiffer            a batch has two answers to a question, which contradict each other
 │   ├── EmptyContexts            no context to judge against, where that was asked to be an error
 │   ├── PromptTooLong            the prompt does not fit the model's context
 │   ├── ReplyRefused             the reply does not match the schema's automaton
@@ -12,8 +15,10 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── RequestTimeout           no reply within the time limit
 │   └── RequestFailed            the server kept failing, or closed the connection
 ├── InputError                   a path or an option cannot be used at all
+│   ├── CalibrationDiffers       the calibration was made for another judge
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
-│   └── RunLocked                another process writes into the folder
+│   ├── RunLocked                another process writes into the folder
+│   └── StatementsDiffer         runs do not hold the same statements
 ├── RunInterrupted               somebody asked the run to stop; the same command goes on with it
 ├── StorageFailed                what must be kept cannot be written or read back
 ├── JudgeError                   no sample can be judged: the run stops
@@ -89,6 +94,44 @@ class EmptyContexts(EvaluationError):
     def __str__(self) -> str:
         """Say what is empty."""
         return "retrieved_contexts is empty or all blank"
+
+
+class NotRecorded(EvaluationError):
+    """A judge whose verdicts came as a file did not rule on all statements of a sample."""
+
+    kind = "not_recorded"
+    hint = "Score the sample by a judge that can be asked, or leave it out of the data."
+
+    def __init__(self, judge: str, n_missing: int, n_statements: int) -> None:
+        """Keep who did not rule, and how many statements of how many that concerns."""
+        super().__init__(judge, n_missing, n_statements)
+        self.judge, self.n_missing, self.n_statements = judge, n_missing, n_statements
+
+    def __str__(self) -> str:
+        """Say what is missing."""
+        return f"{self.judge} ruled on {self.n_statements - self.n_missing} of {self.n_statements} statements"
+
+
+class AnswerMissing(EvaluationError):
+    """A batch of answers has none to a question."""
+
+    kind = "answer_missing"
+    hint = "Import all files that the batch brought back, that of the errors too."
+
+    def __str__(self) -> str:
+        """Say what is missing."""
+        return "the batch holds no answer to this question"
+
+
+class AnswersDiffer(EvaluationError):
+    """A batch has two answers to a question, which contradict each other."""
+
+    kind = "answers_differ"
+    hint = "Import the answers of one batch alone."
+
+    def __str__(self) -> str:
+        """Say what is wrong."""
+        return "the batch holds answers to this question that contradict each other"
 
 
 class PromptTooLong(EvaluationError):
@@ -199,6 +242,13 @@ class InputError(_Told):
     kind = "input"
 
 
+class CalibrationDiffers(InputError):
+    """A calibration was made for another judge, whose probabilities mean something else."""
+
+    kind = "calibration_differs"
+    hint = "Score labelled samples by this judge, then: airjudge calibrate RUN --labels FILE"
+
+
 class RunDiffers(InputError):
     """A folder holds a run that was made under another signature, other settings or other data."""
 
@@ -210,6 +260,13 @@ class RunLocked(InputError):
 
     kind = "run_locked"
     hint = "Wait for it, end it, or choose another folder with --out."
+
+
+class StatementsDiffer(InputError):
+    """Runs that are to be compared do not hold the same statements."""
+
+    kind = "statements_differ"
+    hint = "Score the same data with the same --statements, or compare the samples' scores alone: --scores-only"
 
 
 class RunInterrupted(_Told):

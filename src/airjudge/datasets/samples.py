@@ -47,15 +47,15 @@ def build_sample(fields: Fields, mapping: Mapping[str, str], *, default_id: str)
     row = _Row(fields, mapping)
     user_input, reference = _text(row, "user_input"), _text(row, "reference")
     contexts = _contexts(row)
-    identifier = _label(row.optional("id"), "id")
+    identifier = text_id(row.optional("id"), "id")
     try:
         return Sample(
             id=default_id if identifier is None else identifier,
             user_input=user_input,
             reference=reference,
             retrieved_contexts=contexts,
-            statements=_statements(row.optional("statements")),
-            group=_label(row.optional("group"), "group"),
+            statements=given_statements(row.optional("statements")),
+            group=text_id(row.optional("group"), "group"),
             metadata=_metadata(row),
         )
     except ValidationError as exc:
@@ -90,7 +90,7 @@ def _text(row: _Row, name: str) -> str:
 
 
 def _only_truth(value: JsonValue, label: str) -> JsonValue:
-    truths = _listed(value)
+    truths = listed(value)
     if not isinstance(truths, list):
         return value
     if len(truths) != 1:
@@ -101,7 +101,7 @@ def _only_truth(value: JsonValue, label: str) -> JsonValue:
 
 def _contexts(row: _Row) -> tuple[str, ...]:
     """Retrieved contexts, in order; none at all, and blank ones, are for the judge to score."""
-    label, value = row.label("retrieved_contexts"), _listed(row.required("retrieved_contexts"))
+    label, value = row.label("retrieved_contexts"), listed(row.required("retrieved_contexts"))
     if not isinstance(value, list):
         msg = f"{label} must be a list of strings, not {describe(value)}{_advice(value)}"
         raise Refused(msg)
@@ -132,7 +132,7 @@ def _advice(value: JsonValue) -> str:
     return '; one context is written ["..."], several ["...", "..."]'
 
 
-def _listed(value: JsonValue) -> JsonValue:
+def listed(value: JsonValue) -> JsonValue:
     """A list that is written as JSON in a text, as in a CSV cell; any other value as it is.
 
     A list as Python prints it is not read: NumPy prints two strings without a comma, which Python reads as one.
@@ -147,8 +147,12 @@ def _listed(value: JsonValue) -> JsonValue:
     return parsed if isinstance(parsed, list) else value
 
 
-def _label(value: JsonValue, name: str) -> str | None:
-    """An id or a group as text; None if there is none."""
+def text_id(value: JsonValue, name: str) -> str | None:
+    """An id or a group as text; None if there is none.
+
+    Raises:
+        Refused: If it is neither text nor a whole number, or blank.
+    """
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -160,9 +164,13 @@ def _label(value: JsonValue, name: str) -> str | None:
     return str(value)
 
 
-def _statements(value: JsonValue) -> tuple[Statement, ...] | None:
-    """Given statements, as strings or as objects with `text`; other keys are left to others."""
-    value = _listed(value)
+def given_statements(value: JsonValue) -> tuple[Statement, ...] | None:
+    """Given statements, as strings or as objects with `text`; other keys are left to others.
+
+    Raises:
+        Refused: If one has no text, or two have one id.
+    """
+    value = listed(value)
     if value is None:
         return None
     if not isinstance(value, list):
@@ -188,5 +196,5 @@ def _statement(entry: JsonValue, place: int) -> Statement:
     if not text.strip():
         msg = f"statement {place} is blank"
         raise Refused(msg)
-    identifier = _label(fields.get("id"), f"the id of statement {place}")
+    identifier = text_id(fields.get("id"), f"the id of statement {place}")
     return Statement(id=str(place) if identifier is None else identifier, text=text.strip())
