@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HEAVY = {
-    "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "tokenizers", "torch",
+    "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "scipy", "tokenizers", "torch",
     "transformers", "vllm",
 }  # fmt: skip
 HELP = "import sys; from airjudge.cli import main; sys.argv = ['airjudge', {}]; main()"
@@ -32,7 +32,15 @@ def test_importing_airjudge_loads_no_model_library() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["'--help'", "'--version'", "'models', '--help'", "'score', '--help'", "'check', '--help'"]
+    "words",
+    [
+        "'--help'",
+        "'--version'",
+        "'models', '--help'",
+        "'score', '--help'",
+        "'check', '--help'",
+        "'calibrate', '--help'",
+    ],
 )
 def test_asking_the_command_for_help_loads_no_model_library(words: str) -> None:
     packages = imported_packages(HELP.format(words))
