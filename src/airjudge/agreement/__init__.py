@@ -4,8 +4,9 @@ Only use cases import this package, and late: it loads scipy.
 """
 
 from airjudge.agreement.arrays import Bools, Floats, Indices
+from airjudge.agreement.clusters import ClusteredMean, clustered_mean, sums_by_group
 from airjudge.agreement.corrected import Corrected, PredictionPowered, RoganGladen, ppi_mean, rogan_gladen
-from airjudge.agreement.labelled import auc, balanced_accuracy, f1, sensitivity_specificity
+from airjudge.agreement.labelled import auc, auc_bootstrap, balanced_accuracy, f1, sensitivity_specificity
 from airjudge.agreement.many import (
     AltAnnotator,
     AltTest,
@@ -24,8 +25,8 @@ from airjudge.agreement.resampling import (
     percentile_interval,
     resampled_sums,
     sign_flip_test,
-    sums_by_group,
     table_bootstrap,
+    weight_bootstrap,
 )
 from airjudge.agreement.tables import (
     ac1_of,
@@ -46,6 +47,7 @@ __all__ = [
     "AltAnnotator",
     "AltTest",
     "Bools",
+    "ClusteredMean",
     "Corrected",
     "Difference",
     "Equivalence",
@@ -60,9 +62,11 @@ __all__ = [
     "alpha_parts",
     "alternative_annotator_test",
     "auc",
+    "auc_bootstrap",
     "balanced_accuracy",
     "balanced_accuracy_of",
     "cluster_bootstrap",
+    "clustered_mean",
     "cohen_kappa",
     "equivalence",
     "f1",
@@ -90,4 +94,5 @@ __all__ = [
     "sums_by_group",
     "table",
     "table_bootstrap",
+    "weight_bootstrap",
 ]

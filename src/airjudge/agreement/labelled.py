@@ -1,8 +1,10 @@
 """How far a judge rules as people labelled."""
 
 import numpy as np
+import numpy.typing as npt
 
 from airjudge.agreement.arrays import Bools, Floats, check_shapes, defined
+from airjudge.agreement.resampling import Interval, weight_bootstrap
 from airjudge.agreement.tables import balanced_accuracy_of, f1_of, sensitivity_of, specificity_of, table
 
 
@@ -80,14 +82,57 @@ def auc(labels: Bools, scores: Floats) -> float | None:
     Source:
         Hanley and McNeil (1982). doi:10.1148/radiology.143.1.7063747
     """
+    _check_scores(labels, scores)
+    return _AreaUnderCurve(labels, scores)(np.ones(labels.size))
+
+
+def auc_bootstrap(
+    labels: Bools, scores: Floats, *, groups: npt.ArrayLike, rng: np.random.Generator, n_resamples: int = 2000
+) -> Interval:
+    """95 % percentile interval of `auc`, from resampling whole groups: as `cluster_bootstrap`, sorting once.
+
+    Args:
+        labels: What people decided, shape (n_statements,).
+        scores: The judge's probabilities, same shape.
+        groups: The group of each statement, same shape: any labels that sort.
+        rng: Where the randomness comes from.
+        n_resamples: How many times as many groups are drawn, with replacement, as there are.
+
+    Returns:
+        (low, high). None if there are fewer than two groups, or if more than a tenth of the resamples hold one
+        class only.
+
+    Raises:
+        ValueError: If the shapes differ or are not one-dimensional, or a score is NaN.
+
+    Source:
+        Davison and Hinkley (1997), sections 3.8 and 5.3.
+    """
+    _check_scores(labels, scores)
+    return weight_bootstrap(_AreaUnderCurve(labels, scores), groups, rng=rng, n_resamples=n_resamples)
+
+
+class _AreaUnderCurve:
+    """The area as a function of how often each statement counts."""
+
+    def __init__(self, labels: Bools, scores: Floats) -> None:
+        levels, level_of = np.unique(scores, return_inverse=True)
+        self.n_levels = len(levels)
+        self.true, self.false = np.flatnonzero(labels), np.flatnonzero(~labels)
+        self.level_of_true, self.level_of_false = level_of[self.true], level_of[self.false]
+
+    def __call__(self, weights: Floats) -> float | None:
+        """None if either class has no weight."""
+        true = np.bincount(self.level_of_true, weights=weights[self.true], minlength=self.n_levels)
+        false = np.bincount(self.level_of_false, weights=weights[self.false], minlength=self.n_levels)
+        n_pairs = float(true.sum()) * float(false.sum())
+        if n_pairs == 0:
+            return None
+        return float(true @ (np.cumsum(false) - false / 2)) / n_pairs
+
+
+def _check_scores(labels: Bools, scores: Floats) -> None:
     check_shapes(labels, scores)
     if np.isnan(scores).any():
         msg = "a score is NaN: leave out statements without probability"
         raise ValueError(msg)
-    n_true, n_false = int(labels.sum()), int((~labels).sum())
-    if n_true == 0 or n_false == 0:
-        return None
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    mean_ranks = np.cumsum(counts) - (counts - 1) / 2
-    wins = float(mean_ranks[place][labels].sum()) - n_true * (n_true + 1) / 2
-    return wins / (n_true * n_false)

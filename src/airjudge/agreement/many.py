@@ -1,15 +1,18 @@
 """More than two judges at once: people among each other, a judge among people, a judge and itself."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from airjudge.agreement.arrays import Bools, Floats, check_binary, defined, divided
+from airjudge.agreement.clusters import clustered_mean
 from airjudge.schema import Record
 
-MIN_ITEMS: Final = 30
-"""An annotator with fewer statements is not tested: the t distribution needs about as many."""
+MIN_GROUPS: Final = 30
+"""An annotator with fewer independent groups of statements is not tested: the t-test needs about as many."""
 
 _FALSE_DISCOVERIES: Final = 0.05
 
@@ -17,12 +20,13 @@ _FALSE_DISCOVERIES: Final = 0.05
 class AltAnnotator(Record):
     """The judge against one annotator, both measured by the others.
 
-    `advantage` is on how many of `n_items` the judge is at least as close to the others as the annotator is;
-    `p` that of the test, `won` whether it holds among all; both None below MIN_ITEMS.
+    `advantage` is on which share of `n_statements` the judge is at least as close to the others as the annotator is;
+    `p` that of the test, `won` whether it holds among all tests; both None with fewer than MIN_GROUPS groups.
     """
 
     advantage: float | None
-    n_items: int
+    n_statements: int
+    n_groups: int
     p: float | None
     won: bool | None
 
@@ -105,7 +109,7 @@ def flip_rate(verdicts: Floats) -> float | None:
         ValueError: If a verdict is other than 0, 1 and NaN, or the shape is not two-dimensional.
 
     Source:
-        One less the observed agreement of Fleiss (1971), equation 2. doi:10.1037/h0031619
+        1 less the observed agreement of Fleiss (1971). doi:10.1037/h0031619
     """
     check_binary(verdicts)
     n_true, n_false = (verdicts == 1).sum(axis=0), (verdicts == 0).sum(axis=0)
@@ -117,26 +121,29 @@ def flip_rate(verdicts: Floats) -> float | None:
     return float(np.mean(n_true[counts] * n_false[counts] / pairs))
 
 
-def alternative_annotator_test(votes: Floats, judge: Bools, *, epsilon: float) -> AltTest:
+def alternative_annotator_test(
+    votes: Floats, judge: Bools, *, epsilon: float, groups: npt.ArrayLike | None = None
+) -> AltTest:
     """Test whether a judge represents annotators as well as each of them represents the others.
 
     Each annotator in turn is left out. On every statement that he and another voted on, judge and annotator are
     measured by the share of the others who agree; ties count for both. H0: the judge's advantage is at most the
-    annotator's less epsilon; a one-sided t-test over statements, Benjamini and Yekutieli's step over annotators
+    annotator's less epsilon; one one-sided t-test an annotator, Benjamini and Yekutieli's procedure over annotators
     (false discovery rate 5 %).
 
-    It assumes that statements are independent (those of one sample are not: with many statements a sample p is too
-    small), and that annotators are drawn from those who might have labelled. Rows must be single people: where row
-    j is "the j-th vote" of whoever voted, annotators are mixtures, and the test says less.
+    It assumes that annotators are drawn from those who might have labelled, and that rows are single people: where
+    row j is "the j-th vote" of whoever voted, annotators are mixtures, and the test says less. The paper takes
+    statements for independent; with `groups` the standard error is that of a mean over groups.
 
     Args:
         votes: 1, 0, or NaN for none; shape (n_annotators, n_statements).
         judge: What the judge ruled, shape (n_statements,).
         epsilon: What the judge's lower cost is worth, in [0, 1): 0.2 beside experts, 0.15 beside trained people,
             0.1 beside crowd workers.
+        groups: The group of each statement, shape (n_statements,); None makes each its own, as the paper does.
 
     Returns:
-        The test, annotators in order. Annotators with fewer than MIN_ITEMS statements are listed, not tested; nobody
+        The test, annotators in order. Annotators with fewer than MIN_GROUPS groups are listed, not tested; nobody
         is tested where there are fewer than three annotators.
 
     Raises:
@@ -150,46 +157,50 @@ def alternative_annotator_test(votes: Floats, judge: Bools, *, epsilon: float) -
     if judge.shape != votes.shape[1:] or not 0 <= epsilon < 1:
         msg = f"the judge needs a verdict for each of {votes.shape[1]} statements, and epsilon must be in [0, 1)"
         raise ValueError(msg)
-    ahead = [_ahead(votes, judge, row) for row in range(len(votes))]
-    tested = [row for row, signs in enumerate(ahead) if len(votes) >= 3 and len(signs) >= MIN_ITEMS]
-    p_values = dict(zip(tested, (_p_not_behind(-ahead[row], epsilon) for row in tested), strict=True))
-    won = dict(zip(tested, _discoveries(np.array(list(p_values.values()))), strict=True))
-    advantages = [float(np.mean(signs >= 0)) if len(signs) else None for signs in ahead]
-    rate = float(np.mean(list(won.values()))) if tested else None
+    units = np.arange(len(judge)) if groups is None else np.asarray(groups)
+    alone = [_against(votes, judge, row=row, units=units, epsilon=epsilon) for row in range(len(votes))]
+    annotators = _with_discoveries(alone)
+    tested = [one for one in annotators if one.won is not None]
+    rate = _mean([float(one.won or False) for one in tested])
     return AltTest(
         epsilon=epsilon,
         winning_rate=rate,
-        advantage=float(np.mean([value for row, value in enumerate(advantages) if row in won and value is not None]))
-        if tested
-        else None,
+        advantage=_mean([one.advantage for one in tested if one.advantage is not None]),
         passes=None if rate is None else rate >= 0.5,
-        annotators=tuple(
-            AltAnnotator(advantage=advantages[row], n_items=len(signs), p=p_values.get(row), won=won.get(row))
-            for row, signs in enumerate(ahead)
-        ),
+        annotators=annotators,
         n_tested=len(tested),
     )
 
 
-def _ahead(votes: Floats, judge: Bools, row: int) -> Floats:
-    """1 where the judge is closer to the others than this annotator, -1 where farther, 0 where level."""
+def _against(votes: Floats, judge: Bools, *, row: int, units: npt.NDArray[np.generic], epsilon: float) -> AltAnnotator:
+    """The judge against one annotator, before it is known how many tests there are."""
     others = np.delete(votes, row, axis=0)
     n_true, n_false = (others == 1).sum(axis=0), (others == 0).sum(axis=0)
     counts = ~np.isnan(votes[row]) & (n_true + n_false > 0)
-    # Who votes with the majority of the others is closer; who votes as the judge does is level.
-    return np.asarray(((judge - votes[row]) * np.sign(n_true - n_false))[counts], dtype=np.float64)
+    # Who votes with the majority of the others is closer to them; who votes as the judge does is level with it.
+    ahead = ((judge - votes[row]) * np.sign(n_true - n_false))[counts]
+    behind = clustered_mean(-ahead, units[counts])
+    tested = behind is not None and behind.n_groups >= MIN_GROUPS and len(votes) >= 3
+    return AltAnnotator(
+        advantage=_mean([float(share) for share in ahead >= 0]),
+        n_statements=len(ahead),
+        n_groups=len(np.unique(units[counts])),
+        p=behind.p_below(epsilon) if behind is not None and tested else None,
+        won=None,
+    )
 
 
-def _p_not_behind(differences: Floats, epsilon: float) -> float:
-    """One-sided t-test that the mean difference is below epsilon; without spread it is a fact, not a test."""
-    gap, spread = float(differences.mean()) - epsilon, float(differences.std(ddof=1))
-    if spread == 0:
-        return 0.0 if gap < 0 else 1.0
-    return float(stats.t.cdf(gap / (spread / np.sqrt(len(differences))), len(differences) - 1))
+def _with_discoveries(annotators: Sequence[AltAnnotator]) -> tuple[AltAnnotator, ...]:
+    """Those with a p told whether Benjamini and Yekutieli's procedure rejects its hypothesis."""
+    p_values = [one.p for one in annotators if one.p is not None]
+    if not p_values:
+        return tuple(annotators)
+    adjusted = iter(stats.false_discovery_control(p_values, method="by"))
+    return tuple(
+        one if one.p is None else one.model_copy(update={"won": bool(next(adjusted) <= _FALSE_DISCOVERIES)})
+        for one in annotators
+    )
 
 
-def _discoveries(p_values: Floats) -> list[bool]:
-    """Which hypotheses Benjamini and Yekutieli's procedure rejects."""
-    if p_values.size == 0:
-        return []
-    return [bool(p <= _FALSE_DISCOVERIES) for p in stats.false_discovery_control(p_values, method="by")]
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None

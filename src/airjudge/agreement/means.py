@@ -1,12 +1,18 @@
 """Two judges' scores of the same samples: do their means differ, are they equivalent, do they move together."""
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
 from airjudge.agreement.arrays import Floats, check_finite, check_shapes, divided
-from airjudge.agreement.resampling import Interval, sums_by_group, table_bootstrap
+from airjudge.agreement.clusters import clustered_mean, sums_by_group
+from airjudge.agreement.resampling import Interval, table_bootstrap
 from airjudge.schema import Record
+
+_LEVEL: Final = 1e-12
+"""Scores closer than this differ by rounding alone."""
 
 
 class Difference(Record):
@@ -57,7 +63,7 @@ def paired_difference(x: Floats, y: Floats, groups: npt.ArrayLike, *, rng: np.ra
     """
     sums = _sums_of_differences(x, y, groups)
     interval = table_bootstrap(lambda rows: divided(rows[..., 0], rows[..., 1]), sums, rng=rng)
-    return Difference(mean=_mean_of(sums), ci95=interval, n=len(x), n_groups=len(sums))
+    return Difference(mean=float((x - y).mean()) if len(x) else None, ci95=interval, n=len(x), n_groups=len(sums))
 
 
 def equivalence(x: Floats, y: Floats, groups: npt.ArrayLike, *, margin: float) -> Equivalence:
@@ -78,31 +84,29 @@ def equivalence(x: Floats, y: Floats, groups: npt.ArrayLike, *, margin: float) -
 
     Source:
         Schuirmann (1987), doi:10.1007/BF01068419; the standard error is Cochran (1977), Sampling
-        Techniques, section 9A.2 (ratio to size).
+        Techniques, chapter 9A (ratio to size).
     """
     if not margin > 0:
         msg = f"the margin must be above 0: got {margin}"
         raise ValueError(msg)
-    sums = _sums_of_differences(x, y, groups)
-    mean, n_groups = _mean_of(sums), len(sums)
-    if mean is None or n_groups < 2:
+    _check_scores(x, y)
+    estimate = clustered_mean(x - y, groups)
+    if estimate is None:
         return Equivalence(
-            margin=margin, mean=mean, ci90=None, p_lower=None, p_upper=None, p=None, equivalent=None,
-            n=len(x), n_groups=n_groups,
+            margin=margin, mean=float((x - y).mean()) if len(x) else None, ci90=None,
+            p_lower=None, p_upper=None, p=None, equivalent=None, n=len(x), n_groups=min(len(x), 1),
         )  # fmt: skip
-    error = _standard_error(sums, mean)
-    p_lower, p_upper = _p_above(mean + margin, error, n_groups - 1), _p_above(margin - mean, error, n_groups - 1)
-    half = float(stats.t.ppf(0.95, n_groups - 1)) * error
+    p_lower, p_upper = estimate.p_above(-margin), estimate.p_below(margin)
     return Equivalence(
         margin=margin,
-        mean=mean,
-        ci90=(mean - half, mean + half),
+        mean=estimate.mean,
+        ci90=estimate.interval(0.90),
         p_lower=p_lower,
         p_upper=p_upper,
         p=max(p_lower, p_upper),
         equivalent=max(p_lower, p_upper) < 0.05,
         n=len(x),
-        n_groups=n_groups,
+        n_groups=estimate.n_groups,
     )
 
 
@@ -122,9 +126,8 @@ def pearson(x: Floats, y: Floats) -> float | None:
     Source:
         Pearson (1896). doi:10.1098/rsta.1896.0007
     """
-    check_shapes(x, y)
-    check_finite(x, y)
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    _check_scores(x, y)
+    if len(x) < 2 or min(np.ptp(x), np.ptp(y)) < _LEVEL:
         return None
     a, b = x - x.mean(), y - y.mean()
     return float(np.clip((a @ b) / (np.linalg.norm(a) * np.linalg.norm(b)), -1, 1))
@@ -146,31 +149,16 @@ def spearman(x: Floats, y: Floats) -> float | None:
     Source:
         Spearman (1904). doi:10.2307/1412159
     """
-    check_shapes(x, y)
-    check_finite(x, y)
-    return pearson(stats.rankdata(x), stats.rankdata(y))
+    _check_scores(x, y)
+    return pearson(stats.rankdata(np.round(x / _LEVEL)), stats.rankdata(np.round(y / _LEVEL)))
 
 
 def _sums_of_differences(x: Floats, y: Floats, groups: npt.ArrayLike) -> Floats:
     """Sum of differences and number of samples of each group, shape (n_groups, 2)."""
-    check_shapes(x, y)
-    check_finite(x, y)
+    _check_scores(x, y)
     return sums_by_group(np.stack([x - y, np.ones_like(x)], axis=1), groups)
 
 
-def _mean_of(sums: Floats) -> float | None:
-    return float(sums[:, 0].sum() / sums[:, 1].sum()) if len(sums) else None
-
-
-def _standard_error(sums: Floats, mean: float) -> float:
-    """Of a mean over samples whose groups are the independent units."""
-    residuals = sums[:, 0] - mean * sums[:, 1]
-    n_groups = len(sums)
-    return float(np.sqrt(n_groups / (n_groups - 1) * (residuals**2).sum()) / sums[:, 1].sum())
-
-
-def _p_above(distance: float, error: float, degrees: int) -> float:
-    """One-sided p that a distance is above 0."""
-    if error == 0:
-        return 0.0 if distance > 0 else 1.0
-    return float(stats.t.sf(distance / error, degrees))
+def _check_scores(x: Floats, y: Floats) -> None:
+    check_shapes(x, y)
+    check_finite(x, y)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from airjudge.agreement.arrays import Bools, Floats, check_shapes, divided
-from airjudge.agreement.resampling import sums_by_group
+from airjudge.agreement.clusters import sums_by_group
 
 
 def table(a: Bools, b: Bools) -> Floats:
