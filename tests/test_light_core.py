@@ -40,6 +40,8 @@ def test_importing_airjudge_loads_no_model_library() -> None:
         "'score', '--help'",
         "'check', '--help'",
         "'calibrate', '--help'",
+        "'import-verdicts', '--help'",
+        "'batch', 'export', '--help'",
     ],
 )
 def test_asking_the_command_for_help_loads_no_model_library(words: str) -> None:

@@ -118,6 +118,30 @@ class Usage(Record):
         )
 
 
+class Cost(Record):
+    """An amount of money, in a currency that may stay unnamed."""
+
+    amount: float
+    currency: str = ""
+
+    def __str__(self) -> str:
+        """Give the amount to four digits, and the currency."""
+        return f"{self.amount:.4g} {self.currency}".rstrip()
+
+
+class Price(Record):
+    """What a million tokens cost, in a currency that may stay unnamed; cached ones are counted in full."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    currency: str = ""
+
+    def cost(self, usage: Usage) -> Cost:
+        """What a usage costs."""
+        millionths = usage.prompt_tokens * self.input + usage.completion_tokens * self.output
+        return Cost(amount=millionths / 1e6, currency=self.currency)
+
+
 class ServerUse(Record):
     """What one server of a judge was asked in one entry, and what went wrong with it.
 
@@ -280,9 +304,10 @@ class TokenAlternatives:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a backend brought back: raw text, why it ended, its tokens, its cost."""
+    """What a backend brought back: raw text, why it ended, its tokens, its cost, and which model says it wrote it."""
 
     text: str
     finish_reason: str
     tokens: tuple[TokenAlternatives, ...]
     usage: Usage
+    model: str = ""

@@ -76,6 +76,7 @@ def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[
         **header.summary.model_dump(mode="json"),
         "signature": str(header.signature),
         **header.usage.model_dump(),
+        "cost": header.cost.model_dump() if header.cost else None,
         "seconds": round(header.seconds, 3),
         "n_taken_over": header.n_taken_over,
         "rates": speed.model_dump() if speed else None,
@@ -101,9 +102,11 @@ def print_summary(header: RunHeader, out: Path) -> None:
     if header.n_taken_over:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     table.add_row("tokens", _tokens(header.usage))
+    if header.cost:
+        table.add_row("cost", Text(printable(str(header.cost))))
     table.add_row("time", _time(header))
-    table.add_row("signature", Text(str(header.signature)))
-    table.add_row("written to", Text(str(out)))
+    table.add_row("signature", Text(printable(str(header.signature))))
+    table.add_row("written to", Text(printable(str(out))))
     console.print(table)
     _print_slices(summary.slices, console)
 
@@ -204,7 +207,7 @@ def print_samples(samples: Sequence[tuple[Sample, ScoredSample]], signature: Sig
         table.add_section()
     console = Console()
     console.print(table)
-    console.print(Text(f"signature: {signature}"))
+    console.print(Text(printable(f"signature: {signature}")))
 
 
 def _outcome(scored: ScoredSample) -> str:

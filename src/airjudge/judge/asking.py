@@ -5,10 +5,11 @@ import asyncio
 from airjudge import decoding, prompts
 from airjudge.backends import faults
 from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
-from airjudge.calibration import Calibration
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
+from airjudge.judge.settings import JudgeSettings
 from airjudge.judge.watch import Watch
+from airjudge.prompts import Form
 from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
 
 TEMPLATE_TOKENS = 256
@@ -23,24 +24,28 @@ class Asker:
         pool: Pool,
         watch: Watch,
         *,
-        pointwise: Pointwise,
-        calibration: Calibration | None = None,
+        settings: JudgeSettings,
+        form: Form = prompts.plain,
         seat: Seat | None = None,
     ) -> None:
-        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement."""
-        self._pool, self._watch, self.pointwise, self._calibration = pool, watch, pointwise, calibration
+        """Ask the servers of a pool; `settings` tell what to ask about a statement, `form` in which form."""
+        self._pool, self._watch, self._settings, self.form = pool, watch, settings, form
         self._seat = seat or Seat()
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
         context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
-        return Asker(
-            self._pool, self._watch, pointwise=self.pointwise, calibration=self._calibration, seat=Seat(context)
-        )
+        return Asker(self._pool, self._watch, settings=self._settings, form=self.form, seat=Seat(context))
+
+    @property
+    def pointwise(self) -> Pointwise:
+        """What a method asks about a statement."""
+        return self._settings.pointwise or Pointwise()
 
     def calibrated(self, verdict: Verdict) -> Verdict:
         """A verdict as the judge's calibration has it, where there is one."""
-        return verdict if self._calibration is None else self._calibration.apply(verdict)
+        calibration = self._settings.calibration
+        return verdict if calibration is None else calibration.apply(verdict)
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.
@@ -54,7 +59,8 @@ class Asker:
         try:
             decoding.check_reply(question.schema, completion)
         except ReplyRefused:
-            await self._canary_again()
+            if self._pool.facts.enforcement != "none":
+                await self._canary_again()
             raise
         return completion
 
@@ -83,9 +89,12 @@ class Asker:
     async def _sent(self, member: Member, question: Question) -> Completion:
         """Send a question once, and tell the server's account and limit what came of it."""
         clock = asyncio.get_running_loop().time
-        sent_at = clock()
+        # Held back by an allowance counts as latency: more places would not bring more replies.
+        sent_at, allowance = clock(), self._pool.allowance
+        estimate = await allowance.turn(question)
         completion = await member.backend.ask(question)
         came_at = clock()
+        allowance.used(estimate, completion.usage)
         member.replied(completion.usage, came_at, latency_s=came_at - sent_at)
         return completion
 
@@ -122,8 +131,9 @@ class Asker:
     async def _canary_again(self) -> None:
         """After a reply outside its automaton: one question that an enforcing server cannot fail."""
         async with self._watch.recheck:
-            completion = await self._completed(prompts.canary())
-            if not decoding.matches(decoding.CANARY, completion.text):
+            canary = self.form(prompts.canary())
+            completion = await self._completed(canary)
+            if not decoding.matches(canary.schema, completion.text):
                 msg = f"the server stopped enforcing reply schemas: the canary gave {completion.text!r}"
                 raise EnforcementMissing(msg)
 

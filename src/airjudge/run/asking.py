@@ -109,7 +109,7 @@ class Asking:
 
     async def _row(self, entry: Entry, value: Sample | DatasetError) -> Row:
         if isinstance(value, DatasetError):
-            return Row(entry.place, self._refused(value))
+            return Row(entry.place, refused(self.source, value))
         content = content_digest(value)
         known = self.journal.verdicts(entry.place)
         taken = {} if known else self._taken_over(value, content)
@@ -134,12 +134,11 @@ class Asking:
             return {}
         return fitting(self.fork.verdicts_on(content), split_statements(sample, self.metric.statements))
 
-    def _refused(self, error: DatasetError) -> ScoredSample:
-        """The record of a line that does not describe a sample."""
-        name = self.source.row_name(error.path, error.line)
-        return ScoredSample(
-            id=name, score=None, status="failed", error=SampleError(kind=error.kind, message=str(error))
-        )
+
+def refused(source: Source, error: DatasetError) -> ScoredSample:
+    """The record of a line that does not describe a sample."""
+    name = source.row_name(error.path, error.line)
+    return ScoredSample(id=name, score=None, status="failed", error=SampleError(kind=error.kind, message=str(error)))
 
 
 def content_digest(sample: Sample) -> bytes:

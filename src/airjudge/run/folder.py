@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from airjudge.calibration import Calibration
 from airjudge.errors import InputError
 from airjudge.journal import JOURNAL_FILES, Reader, Store, locked, made_folder, sync_folder, written_whole
-from airjudge.schema import Record, ScoredSample, ServerUse, Signature, Summary, Usage
+from airjudge.schema import Cost, Price, Record, ScoredSample, ServerUse, Signature, Summary, Usage
 from airjudge.scoring import THRESHOLD
 from airjudge.version import __version__
 
@@ -48,7 +48,7 @@ class RunState(Record):
 
     `usage` and `seconds` are summed over all starts; `n_taken_over` counts samples with verdicts of the
     run that this one was forked from; `servers` are the accounts of the last start that has ended; `exports`
-    are SHA-256 hashes by file name.
+    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was.
     """
 
     state: Ended | Literal["running"]
@@ -65,6 +65,7 @@ class RunState(Record):
     n_taken_over: int
     servers: tuple[ServerUse, ...] = ()
     exports: Mapping[str, str] = {}
+    cost: Cost | None = None
     summary: Summary | None = None
 
     @property
@@ -119,10 +120,12 @@ def state_of(journal: Reader) -> RunState:
         raise InputError(msg, "Give the command that began it again.")
     finished = header.pop("finished", None)
     starts = tuple(Start.model_validate({**one._asdict(), "ended": one.ended or "running"}) for one in rows)
+    usage = reduce(add, (one.usage for one in starts))
     fields: dict[str, object] = {
         **{name: header[name] for name in ("data", "data_sha256", "mapping", "signature", "settings", "versions")},
         "state": starts[-1].ended,
-        "usage": reduce(add, (one.usage for one in starts)),
+        "usage": usage,
+        "cost": _cost(header["settings"], usage),
         "started": starts[0].started,
         "seconds": sum(one.seconds for one in starts),
         "starts": starts,
@@ -132,6 +135,12 @@ def state_of(journal: Reader) -> RunState:
     if isinstance(finished, dict):
         return RunHeader.model_validate(fields | finished)
     return RunState.model_validate(fields)
+
+
+def _cost(settings: JsonValue, usage: Usage) -> Cost | None:
+    """What a usage costs at the price in a run's settings."""
+    told = settings.get("price") if isinstance(settings, dict) else None
+    return Price.model_validate(told).cost(usage) if told else None
 
 
 def sliced_by(journal: Reader) -> list[str]:

@@ -45,11 +45,8 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
         RunLocked: If another process writes into it.
         RunDiffers: If the run in it is another one, as far as that is known without its judge.
     """
-    if out.exists() and not out.is_dir():
-        msg = f"cannot write to {out}: it is a file"
-        raise InputError(msg, "Choose another folder with --out.")
+    _check_folder(out)
     source.check_carried(settings.carried)
-    refuse_if_locked(out)
     if settings.fork is not None:
         _check_fork(settings.fork, out)
     if settings.overwrite:
@@ -58,6 +55,44 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
         with Reader(out) as journal:
             refuse_another(out, held_identity(journal), identity_of_input(source, settings), source=source)
         return
+    _refuse_leftovers(out)
+
+
+def check_fresh(out: Path, identity: Identity) -> None:
+    """Refuse a folder that holds a run; one of the same identity that was never finished may be begun anew.
+
+    Raises:
+        InputError: With the path and the next step.
+        RunLocked: If another process writes into it.
+    """
+    _check_folder(out)
+    if not (out / JOURNAL).exists():
+        _refuse_leftovers(out)
+        return
+    with Reader(out) as journal:
+        refuse_held(out, journal, identity)
+
+
+def refuse_held(out: Path, journal: Reader, identity: Identity) -> None:
+    """Refuse a journal that holds a run, but for one of the same identity that was never finished.
+
+    Raises:
+        InputError: With the path and the next step.
+    """
+    if "finished" in journal.header() or held_identity(journal) not in (None, identity):
+        msg = f"{out} holds a run already"
+        raise InputError(msg, "Choose another folder with --out, or pass --overwrite to replace it.")
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse what is no folder, or is written by another process."""
+    if out.exists() and not out.is_dir():
+        msg = f"cannot write to {out}: it is a file"
+        raise InputError(msg, "Choose another folder with --out.")
+    refuse_if_locked(out)
+
+
+def _refuse_leftovers(out: Path) -> None:
     held = [name for name in (RUN, *EXPORTS) if (out / name).exists()]
     if held:
         msg = f"{out} holds files that a run would replace ({', '.join(held)}), and no {JOURNAL} to go on with"

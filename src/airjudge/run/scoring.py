@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from airjudge.datasets import Source, open_source
-from airjudge.errors import AirjudgeError, RunInterrupted
+from airjudge.errors import AirjudgeError, BudgetSpent, RunInterrupted
 from airjudge.journal import Reader, Row, Store, Writer, failpoint
 from airjudge.metrics import ContextRecall
 from airjudge.run.asking import Asking
@@ -122,6 +122,7 @@ class _Run:
         limit = self.settings.limit
         entries = takewhile(lambda entry: limit is None or entry.place < limit, self.source.entries(done.__contains__))
         self._restore()
+        self.metric.judge.count_earlier(state_of(self.journal).usage)
         self.n_total = self.source.count() if limit is None else min(limit, self.source.count())
         _log.info("asking", extra={"event": {"n_restored": self.n_restored, "start": self.start}})
         on_counts(self._counts())
@@ -245,7 +246,7 @@ def _started(run: _Run) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        asked = isinstance(error, RunInterrupted | KeyboardInterrupt | asyncio.CancelledError)
+        asked = isinstance(error, RunInterrupted | BudgetSpent | KeyboardInterrupt | asyncio.CancelledError)
         _log.info("stopped", extra={"event": {"kind": getattr(error, "kind", type(error).__name__)}})
         with suppress(AirjudgeError):  # what ended the run may keep this from being noted too
             run.end("interrupted" if asked else "failed")
