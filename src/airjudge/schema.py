@@ -136,8 +136,10 @@ class Price(Record):
     output: float = Field(ge=0)
     currency: str = ""
 
-    def cost(self, usage: Usage) -> Cost:
-        """What a usage costs."""
+    def cost(self, usage: Usage) -> Cost | None:
+        """What a usage costs; None for requests of which the server told no tokens."""
+        if usage.requests and not usage.prompt_tokens:
+            return None
         millionths = usage.prompt_tokens * self.input + usage.completion_tokens * self.output
         return Cost(amount=millionths / 1e6, currency=self.currency)
 

@@ -1,13 +1,14 @@
 """One question to a judge: whether it fits, where it is asked and how often, whether its reply is enforced."""
 
 import asyncio
+from copy import copy
 
 from airjudge import decoding, prompts
 from airjudge.backends import faults
 from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
+from airjudge.calibration import Calibration
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
-from airjudge.judge.settings import JudgeSettings
 from airjudge.judge.watch import Watch
 from airjudge.prompts import Form
 from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
@@ -24,28 +25,24 @@ class Asker:
         pool: Pool,
         watch: Watch,
         *,
-        settings: JudgeSettings,
+        pointwise: Pointwise,
         form: Form = prompts.plain,
-        seat: Seat | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
-        """Ask the servers of a pool; `settings` tell what to ask about a statement, `form` in which form."""
-        self._pool, self._watch, self._settings, self.form = pool, watch, settings, form
-        self._seat = seat or Seat()
+        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement, `form` in which form."""
+        self._pool, self._watch, self.pointwise, self.form = pool, watch, pointwise, form
+        self._calibration, self._seat = calibration, Seat()
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
         context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
-        return Asker(self._pool, self._watch, settings=self._settings, form=self.form, seat=Seat(context))
-
-    @property
-    def pointwise(self) -> Pointwise:
-        """What a method asks about a statement."""
-        return self._settings.pointwise or Pointwise()
+        found = copy(self)
+        found._seat = Seat(context)  # noqa: SLF001 -- of its own class
+        return found
 
     def calibrated(self, verdict: Verdict) -> Verdict:
         """A verdict as the judge's calibration has it, where there is one."""
-        calibration = self._settings.calibration
-        return verdict if calibration is None else calibration.apply(verdict)
+        return verdict if self._calibration is None else self._calibration.apply(verdict)
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.

@@ -232,7 +232,14 @@ class Judge:
             self._pool = self._new_pool(self._facts)
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
-        return Asker(self._pool, watch, settings=self.settings, form=self._form)
+        how = self.settings
+        return Asker(
+            self._pool,
+            watch,
+            pointwise=how.pointwise or Pointwise(),
+            form=self._form,
+            calibration=how.calibration,
+        )
 
     async def _proved_alike(self) -> ServerFacts:
         """Prove every server; those that are away are waited for only where that was asked for."""

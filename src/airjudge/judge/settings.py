@@ -23,8 +23,8 @@ class JudgeSettings(Record):
     what is asked about a statement: None means what the judge's profile says, and one phrasing without a
     prior behind a bare base URL; `profile` names the one that the user's servers run. `requests_per_minute` and
     `tokens_per_minute` hold requests back; `price` is what tokens cost, and `max_cost` what a run may cost, in
-    the same currency, before it stops. `calibration` maps probabilities and sets the threshold; it must be this
-    judge's.
+    the same currency, before it stops. `calibration` maps probabilities and sets the threshold; it must be
+    this judge's.
     """
 
     method: Literal["pointwise", "ragas"] = "pointwise"
