@@ -114,7 +114,7 @@ class _Slices:
         self.none, self.other = _Part(), _Part()
 
     def add(self, sample: ScoredSample) -> None:
-        value = _text(sample.group if self.column == "group" else sample.metadata.get(self.column))
+        value = column_text(sample.group if self.column == "group" else sample.metadata.get(self.column))
         if value is None:
             self.none.add(sample)
         elif value in self.values or len(self.values) < MAX_VALUES:
@@ -237,7 +237,7 @@ def _ratio(numerator: float, denominator: int) -> float | None:
     return numerator / denominator if denominator else None
 
 
-def _text(value: object) -> str | None:
+def column_text(value: object) -> str | None:
     """A metadata value as text: strings as they are, others as JSON, so that true and "true" are one value.
 
     Returns:

@@ -135,7 +135,7 @@ def _figures(worth: "CrossValidated", used: "LabelsUsed") -> "Table":
     from rich import box
     from rich.table import Table
 
-    title = f"held-out statements, {worth.n_folds} folds of groups, mean of {worth.n_repeats} division{'s' * (worth.n_repeats > 1)}"
+    title = f"held-out statements: {worth.n_folds} folds of groups, divided {_times(worth.n_repeats)}"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.add_column("", no_wrap=True)
     for name in ("raw", "calibrated", "difference"):
@@ -176,3 +176,7 @@ def _gain(before: float, after: float, gain: "Gain") -> tuple[str, str, str]:
 
 def _signed(difference: float) -> str:
     return f"{round(difference, 3) + 0.0:+.3f}"  # + 0.0 makes a plus of minus nothing
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n} times"
