@@ -9,12 +9,14 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from airjudge.agreement import (
+    AltAnnotator,
     Floats,
     alpha_of,
     alpha_parts,
     alternative_annotator_test,
     flip_rate,
     krippendorff_alpha,
+    many,
     raw_agreement,
     sums_by_group,
     table_bootstrap,
@@ -143,6 +145,14 @@ def test_the_alternative_annotator_test_is_the_papers_procedure(epsilon: float) 
     assert test.winning_rate == pytest.approx(np.mean(won))
     assert test.advantage == pytest.approx(np.mean(advantages))
     assert test.passes == (np.mean(won) >= 0.5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.001, 0.004, 0.008, 0.012, 0.02, 0.03, 0.04, 0.2, 1.0]), min_size=1, max_size=9))
+def test_discoveries_are_those_of_statsmodels(p_values: list[float]) -> None:
+    alone = [AltAnnotator(advantage=0.5, n_statements=99, n_groups=99, p=p, won=None) for p in p_values]
+    expected = multipletests(p_values, alpha=0.05, method="fdr_by")[0].tolist()
+    assert [one.won for one in many._with_discoveries(alone)] == expected
 
 
 def test_the_alternative_annotator_test_matches_hand_computation() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = {
     "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "tokenizers", "torch",
-    "transformers", "vllm",
+    "scipy", "transformers", "vllm",
 }  # fmt: skip
 HELP = "import sys; from airjudge.cli import main; sys.argv = ['airjudge', {}]; main()"
 

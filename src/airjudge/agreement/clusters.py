@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from airjudge.agreement.arrays import Floats
 
@@ -24,7 +24,7 @@ class ClusteredMean:
         """
         if self.error == 0:
             return 0.0 if self.mean > limit else 1.0
-        return float(stats.t.sf((self.mean - limit) / self.error, self.n_groups - 1))
+        return float(stdtr(self.n_groups - 1, (limit - self.mean) / self.error))
 
     def p_below(self, limit: float) -> float:
         """One-sided p that the mean is below a limit; as `p_above`."""
@@ -32,8 +32,13 @@ class ClusteredMean:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Interval of that level, in (0, 1), by t with n_groups - 1 degrees of freedom."""
-        half = float(stats.t.ppf((1 + level) / 2, self.n_groups - 1)) * self.error
+        half = t_quantile((1 + level) / 2, self.n_groups - 1) * self.error
         return self.mean - half, self.mean + half
+
+
+def t_quantile(share: float, degrees: int) -> float:
+    """Value below which that share, in (0, 1), of Student's t with so many degrees of freedom lies."""
+    return float(stdtrit(degrees, share))
 
 
 def clustered_mean(values: Floats, groups: npt.ArrayLike) -> ClusteredMean | None:

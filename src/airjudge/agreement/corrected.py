@@ -4,10 +4,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from airjudge.agreement.arrays import Bools, Floats, check_finite, check_shapes, divided
-from airjudge.agreement.clusters import sums_by_group
+from airjudge.agreement.clusters import sums_by_group, t_quantile
 from airjudge.agreement.resampling import Interval, percentile_interval, resampled_sums
 from airjudge.schema import Record
 
@@ -148,7 +147,7 @@ def ppi_mean(scores: Floats, labels: Floats, *, groups: npt.ArrayLike, power: fl
     interval = None
     if n_labelled_groups >= 2:
         spread = float(((influence @ (1.0, weight)) ** 2).sum()) * n_labelled_groups / (n_labelled_groups - 1)
-        half = float(stats.t.ppf(0.975, n_labelled_groups - 1)) * np.sqrt(spread)
+        half = t_quantile(0.975, n_labelled_groups - 1) * float(np.sqrt(spread))
         interval = (_cut(value - half), _cut(value + half))
     return PredictionPowered(value=_cut(value), ci95=interval, raw=raw, power=weight, **counts)
 
