@@ -215,3 +215,5 @@ def test_copies_of_statements_are_no_more_evidence_when_they_are_one_group() -> 
 def test_a_test_that_cannot_be_made_is_refused(marks: str, epsilon: float) -> None:
     with pytest.raises(ValueError, match="epsilon"):
         alternative_annotator_test(ratings("x.x", "xxx", "..."), bools(marks), epsilon=epsilon)
+    with pytest.raises(ValueError, match="needs one group"):
+        alternative_annotator_test(ratings("x.x", "xxx", "..."), bools("x.x"), epsilon=0.2, groups=["a"])

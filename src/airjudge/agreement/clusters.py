@@ -79,10 +79,19 @@ def sums_by_group(columns: Floats, groups: npt.ArrayLike) -> Floats:
     Raises:
         ValueError: If there are not as many groups as rows.
     """
-    labels = np.asarray(groups)
-    if labels.shape != columns.shape[:1]:
-        msg = f"each of the {len(columns)} needs one group: got groups of shape {labels.shape}"
-        raise ValueError(msg)
-    names, group_of = np.unique(labels, return_inverse=True)
+    names, group_of = np.unique(one_group_each(groups, len(columns)), return_inverse=True)
     sums = [np.bincount(group_of, weights=column, minlength=len(names)) for column in columns.T]
     return np.asarray(np.stack(sums, axis=1), dtype=np.float64)
+
+
+def one_group_each(groups: npt.ArrayLike, n: int) -> npt.NDArray[np.generic]:
+    """Groups as an array of shape (n,).
+
+    Raises:
+        ValueError: If there are not n of them.
+    """
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        msg = f"each of the {n} needs one group: got groups of shape {labels.shape}"
+        raise ValueError(msg)
+    return labels

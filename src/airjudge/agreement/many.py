@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from airjudge.agreement.arrays import Bools, Floats, check_binary, defined, divided
-from airjudge.agreement.clusters import clustered_mean
+from airjudge.agreement.clusters import clustered_mean, one_group_each
 from airjudge.schema import Record
 
 MIN_GROUPS: Final = 30
@@ -155,7 +155,7 @@ def alternative_annotator_test(
     if judge.shape != votes.shape[1:] or not 0 <= epsilon < 1:
         msg = f"the judge needs a verdict for each of {votes.shape[1]} statements, and epsilon must be in [0, 1)"
         raise ValueError(msg)
-    units = np.arange(len(judge)) if groups is None else np.asarray(groups)
+    units = np.arange(len(judge)) if groups is None else one_group_each(groups, len(judge))
     alone = [_against(votes, judge, row=row, units=units, epsilon=epsilon) for row in range(len(votes))]
     annotators = _with_discoveries(alone)
     tested = [one for one in annotators if one.won is not None]
