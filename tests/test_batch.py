@@ -228,6 +228,22 @@ def test_answers_of_nothing_that_was_asked_are_refused_before_anything_is_writte
     assert not (tmp_path / "run").exists()
 
 
+def test_questions_are_no_answers_to_themselves(tmp_path: Path) -> None:
+    batch = export(tmp_path, row("A"))
+    with pytest.raises(InputError, match="1: a question, for it has no response"):
+        imported(tmp_path, batch)
+
+
+def test_an_empty_file_of_errors_says_nothing(tmp_path: Path) -> None:
+    [request] = requests_in(export(tmp_path, row("A")))
+    errors = tmp_path / "errors.jsonl"
+    errors.touch()
+    _, report, _ = imported(tmp_path, errors, brought_back(tmp_path, said(request, '{"attributed":1}')))
+    assert report.problems == ()
+    with pytest.raises(InputError, match="there is none"):
+        import_batch([errors], tmp_path / "other", plan=read_key(tmp_path / "batch.jsonl.key"))
+
+
 def test_an_answer_takes_the_place_of_an_earlier_or_later_failure(tmp_path: Path) -> None:
     first, second = requests_in(export(tmp_path, row("A", 2)))
     failed = [said(one, "", status_code=500) for one in (first, second)]
