@@ -104,6 +104,13 @@ async def test_a_budget_is_spent_when_those_in_flight_would_go_beyond_it() -> No
     assert allowance.cost(used) == Price(input=2, output=10).cost(used + used)
 
 
+def test_requests_without_told_tokens_have_no_known_cost() -> None:
+    assert Price(input=2, output=10).cost(Usage(requests=3)) is None
+    nothing = Price(input=2, output=10).cost(Usage())
+    assert nothing is not None
+    assert nothing.amount == 0
+
+
 def test_a_limit_of_cost_needs_a_price() -> None:
     with pytest.raises(ValueError, match="price"):
         JudgeSettings(max_cost=1)

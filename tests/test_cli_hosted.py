@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +64,10 @@ def hosted(provider: HostedStub, out: Path, *more: object) -> tuple[object, ...]
     return (*address, "--api-key-env", "KEY", "--out", out, *more)
 
 
+def contents(body: Mapping[str, Any]) -> list[str]:
+    return [str(message["content"]) for message in body["messages"]]
+
+
 def told(out: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((out / "run.json").read_text())
     return found
@@ -78,7 +82,7 @@ def test_a_hosted_run_is_scored_shown_verified_and_never_holds_the_key(
     summary = json.loads(ended.out)
     assert (summary["n_scored"], summary["cost"]) == (6, None)
     assert summary["signature"].startswith("gpt-stub@unverified pointwise#")
-    assert verify_run(out).ok
+    assert not verify_run(out).findings
     for file in (*out.iterdir(), tmp_path / "log"):
         assert b"sk-hosted-secret" not in file.read_bytes()
     assert airjudge("export", out, "--format", "csv").code == 0
@@ -125,9 +129,21 @@ def test_the_cost_is_told_before_and_after(airjudge: Command, provider: HostedSt
     # Eight tokens a reply.
     assert "48 generated" in line
     asked = provider.bodies("Harbour")
-    n_bytes = sum(len(one["content"].encode()) for body in asked for one in body["messages"])  # type: ignore[attr-defined]
+    n_bytes = sum(len(text.encode()) for body in asked for text in contents(body))
     assert f"{n_bytes // 4:,} tokens in prompts" in line
     assert f"{amount:.4g} EUR" in airjudge("score", data, *hosted(provider, out), *PRICE).out
+
+
+def test_check_tells_the_cost_without_a_judge(airjudge: Command, data: Path) -> None:
+    ended = airjudge("check", data, "--judge", "hosted", *PRICE, "--json")
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    # Six requests of eight tokens of reply each; a token of prompt is four bytes.
+    amount = (found["prompt_bytes"] // 4 * 2 + 6 * 8 * 10) / 1e6
+    assert found["cost"] == {"amount": pytest.approx(amount), "currency": "EUR"}
+    assert (found["judge"], found["max_context"], found["n_requests"]) == ("hosted", None, 6)
+    assert f"about {amount:.4g} EUR" in airjudge("check", data, "--judge", "hosted", *PRICE).out
+    assert airjudge("check", data, "--judge", "hosted", "--price-in", "1").code == 2
 
 
 def test_a_run_stops_at_its_maximal_cost_and_goes_on_with_a_higher_one(

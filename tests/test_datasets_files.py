@@ -194,8 +194,23 @@ def test_a_saved_input_is_used_again_when_nothing_is_piped_in(tmp_path: Path, mo
     digest = open_source(["-"], spool=tmp_path / "input").digest()
     pipe(monkeypatch, b"")
     assert open_source(["-"], spool=tmp_path / "input").digest() == digest
-    pipe(monkeypatch, json.dumps(good(id="other")).encode())
-    assert open_source(["-"], spool=tmp_path / "input").digest() != digest
+    pipe(monkeypatch, json.dumps(GOOD).encode())
+    assert open_source(["-"], spool=tmp_path / "input").digest() == digest
+    assert [path.name for path in tmp_path.iterdir()] == ["input"]
+
+
+def test_other_data_do_not_replace_a_saved_input_unless_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe(monkeypatch, json.dumps(GOOD).encode())
+    digest = open_source(["-"], spool=tmp_path / "input").digest()
+    other = json.dumps(good(id="other")).encode()
+    pipe(monkeypatch, other)
+    with pytest.raises(InputError, match="is not what the run in"):
+        open_source(["-"], spool=tmp_path / "input")
+    assert (tmp_path / "input").read_bytes() == json.dumps(GOOD).encode()
+    pipe(monkeypatch, other)
+    assert open_source(["-"], spool=tmp_path / "input", overwrite=True).digest() != digest
     assert [path.name for path in tmp_path.iterdir()] == ["input"]
 
 

@@ -30,7 +30,7 @@ def contacts(stub: Stub, *arguments: object) -> str:
     """What a command of airjudge contacted, as a list that Python can read."""
     command = [sys.executable, "-c", GUARD, *map(str, arguments)]
     environment = {"STUB_KEY": stub.api_key or "", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
     assert ended.returncode == 0, ended.stderr
     return next(line for line in ended.stderr.splitlines() if line.startswith("SEEN"))
 

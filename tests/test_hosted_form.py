@@ -27,6 +27,7 @@ def test_an_object_form_is_what_strict_mode_takes(schema: ReplySchema) -> None:
     root = schema.json_schema
     assert root["type"] == "object"
     assert root["additionalProperties"] is False
+    assert isinstance(root["properties"], dict)
     assert root["required"] == list(root["properties"])
     assert not list(decoding.unenforced_keywords(root))
 

@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,7 +141,7 @@ def test_a_sample_is_counted_only_when_the_journal_has_it(stub: Stub, tmp_path: 
 
     data = write(tmp_path, *numbered(5), "{")
     run(stub, data, tmp_path / "out", asked=JudgeSettings(concurrency=4), on_counts=on_counts)
-    assert [one.n_samples for one in told] == [0, 1, 2, 3, 4, 5, 6]
+    assert list(dict.fromkeys(one.n_samples for one in told)) == [0, 1, 2, 3, 4, 5, 6]
     assert told[-1].failures == {"bad_line": 1}
     assert told[-1].n_statements == 5
 
@@ -149,7 +150,16 @@ def test_what_earlier_starts_finished_is_counted_as_restored(stub: Stub, tmp_pat
     data, told = write(tmp_path, *numbered(5)), list[RunCounts]()
     stopped_at(stub, "Harbour N3", data, tmp_path / "out")
     run(stub, data, tmp_path / "out", on_counts=told.append)
-    assert [(one.n_samples, one.n_restored, one.n_statements) for one in told] == [(3, 3, 3), (4, 3, 4), (5, 3, 5)]
+    assert {one.n_restored for one in told} == {3}
+    assert (told[0].n_samples, told[0].n_statements) == (3, 3)
+    assert (told[-1].n_samples, told[-1].n_statements) == (5, 5)
+
+
+def test_statements_are_counted_as_their_verdicts_arrive_and_each_once(stub: Stub, tmp_path: Path) -> None:
+    told: list[RunCounts] = []
+    run(stub, write(tmp_path, row("A", 3)), tmp_path / "out", on_counts=told.append)
+    counted = dict.fromkeys((one.n_samples, one.n_statements) for one in told)
+    assert list(counted) == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 3)]
 
 
 # What a start is refused for
@@ -174,7 +184,7 @@ def test_another_judge_on_the_same_folder_is_refused_field_by_field(stub: Stub, 
     ("settings", "told"),
     [
         ({"limit": 1}, "limit: none there, 1 now"),
-        ({"keep": ("lang",)}, "keep: none there, ['lang'] now"),
+        ({"keep": ("reference",)}, "keep: none there, ['reference'] now"),
         ({"zero_if_empty": False}, "zero_if_empty: True there, False now"),
         ({"reasons": "all"}, "reasons: none there, all now"),
         ({"asked": JudgeSettings(method="ragas")}, "signature.method: pointwise there, ragas now"),
@@ -284,6 +294,18 @@ def test_only_the_columns_to_keep_are_carried_into_the_records(stub: Stub, tmp_p
     first, second = read_scored(tmp_path / "out")
     assert first.metadata == {"lang": "en", "tags": [1, None], "user_input": "What did Harbour A open?"}
     assert second.metadata == {"user_input": "What did Harbour B open?"}
+
+
+@pytest.mark.parametrize("options", [{"keep": ("kind", "group", "knid")}, {"by": ("kind", "group", "knid")}])
+def test_a_column_that_no_row_has_is_refused_before_anything_is_asked(
+    stub: Stub, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    data = write(tmp_path, row("A") | {"lang": "en", "kind": "short"})
+    with pytest.raises(InputError, match="no column knid to carry") as caught:
+        run(stub, data, tmp_path / "out", **options)
+    assert caught.value.hint == "There are: user_input, reference, retrieved_contexts, group, lang, kind"
+    assert not stub.requests
+    assert not (tmp_path / "out").exists()
 
 
 # Forks

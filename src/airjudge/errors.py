@@ -15,8 +15,10 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── RequestTimeout           no reply within the time limit
 │   └── RequestFailed            the server kept failing, or closed the connection
 ├── InputError                   a path or an option cannot be used at all
+│   ├── CalibrationDiffers       the calibration was made for another judge
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
-│   └── RunLocked                another process writes into the folder
+│   ├── RunLocked                another process writes into the folder
+│   └── StatementsDiffer         runs do not hold the same statements
 ├── RunInterrupted               somebody asked the run to stop; the same command goes on with it
 ├── StorageFailed                what must be kept cannot be written or read back
 ├── JudgeError                   no sample can be judged: the run stops
@@ -240,6 +242,13 @@ class InputError(_Told):
     kind = "input"
 
 
+class CalibrationDiffers(InputError):
+    """A calibration was made for another judge, whose probabilities mean something else."""
+
+    kind = "calibration_differs"
+    hint = "Score labelled samples by this judge, then: airjudge calibrate RUN --labels FILE"
+
+
 class RunDiffers(InputError):
     """A folder holds a run that was made under another signature, other settings or other data."""
 
@@ -251,6 +260,13 @@ class RunLocked(InputError):
 
     kind = "run_locked"
     hint = "Wait for it, end it, or choose another folder with --out."
+
+
+class StatementsDiffer(InputError):
+    """Runs that are to be compared do not hold the same statements."""
+
+    kind = "statements_differ"
+    hint = "Score the same data with the same --statements, or compare the samples' scores alone: --scores-only"
 
 
 class RunInterrupted(_Told):

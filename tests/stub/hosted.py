@@ -25,8 +25,8 @@ class HostedConfig(StubConfig):
 
     `refuses` are fields that it answers 400 to, in OpenAI's words, or with `vague` in words that name
     nothing. `schema` says what becomes of a reply schema: enforced, ignored with HTTP 200, or refused.
-    `snapshot` is the model that it says answers. `shows_logprobs` false leaves them out with HTTP 200.
-    `thinks` is the number of tokens that a reply takes before its first visible one. `path` is where the
+    `snapshot` is the model that it says answers. `shows_logprobs` and `shows_usage` false leave
+    them out with HTTP 200. `thinks` is the number of tokens that a reply takes before its first visible one. `path` is where the
     API lies.
     """
 
@@ -37,6 +37,7 @@ class HostedConfig(StubConfig):
     schema: Literal["enforced", "ignored", "refused"] = "enforced"
     snapshot: str = ""
     shows_logprobs: bool = True
+    shows_usage: bool = True
     thinks: int = 0
     path: str = "/v1"
 
@@ -117,6 +118,8 @@ class HostedStub(Stub):
         cast("Body", choice["message"]).pop("reasoning", None)
         if not self.config.shows_logprobs:
             choice["logprobs"] = None
+        if not self.config.shows_usage:
+            reply.pop("usage")
         return reply
 
 

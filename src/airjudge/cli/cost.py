@@ -3,7 +3,7 @@
 from typing import Final
 
 from airjudge import prompts
-from airjudge.check import Encoder, Terms, Utf8, check_data
+from airjudge.check import Encoder, Report, Terms, Utf8, check_data
 from airjudge.cli.progress import Display
 from airjudge.cli.render import print_line
 from airjudge.datasets import Source
@@ -11,18 +11,20 @@ from airjudge.errors import WeightsError
 from airjudge.judge import JudgeSettings
 from airjudge.judge.allowance import BYTES_PER_TOKEN
 from airjudge.profiles import load_profile
-from airjudge.schema import Cost, Pointwise, Record, StatementMaker, Usage
+from airjudge.schema import Cost, Pointwise, Price, Record, StatementMaker, Usage
 from airjudge.weights import JudgeTokenizer, Progress, silent
 
 OBJECT_TOKENS: Final = 8
 """Tokens of a reply such as {"attributed": 1}."""
+BY_BYTES: Final = f"bytes / {BYTES_PER_TOKEN}"
+"""How tokens are counted where nobody has the tokenizer."""
 
 
 class Estimate(Record):
     """What a verdict on each statement of a data set will cost; `counted` says how its prompts were counted."""
 
     usage: Usage
-    cost: Cost
+    cost: Cost | None
     counted: str
 
     def line(self, max_cost: float | None) -> str:
@@ -32,7 +34,7 @@ class Estimate(Record):
             f"cost: about {self.cost} for the whole data set, without reasons: {usage.requests:,} requests, "
             f"{usage.prompt_tokens:,} tokens in prompts ({self.counted}), {usage.completion_tokens:,} generated"
         )
-        beyond = max_cost is not None and self.cost.amount > max_cost
+        beyond = max_cost is not None and self.cost is not None and self.cost.amount > max_cost
         return f"{told}; the run will stop at --max-cost {max_cost:g}" if beyond else told
 
 
@@ -54,24 +56,31 @@ def estimate(
     if settings.price is None or settings.method != "pointwise":
         return None
     encoder, counted = _encoder(settings.profile)
-    form, reply = (prompts.as_object, OBJECT_TOKENS) if hosted else (prompts.plain, 1)
+    form = prompts.as_object if hosted else prompts.plain
     terms = Terms(encoder, maker, pointwise=_pointwise(settings), form=form, max_listed=0)
     report = check_data(source, terms, on_progress=on_progress)
-    units = report.prompt_units // (BYTES_PER_TOKEN if isinstance(encoder, Utf8) else 1)
-    n = report.n_requests
-    usage = Usage(requests=n, prompt_tokens=units, completion_tokens=n * reply)
-    return Estimate(usage=usage, cost=settings.price.cost(usage), counted=counted)
+    return priced(report, settings.price, terms, counted=counted)
+
+
+def priced(report: Report, price: Price, terms: Terms, *, counted: str = BY_BYTES) -> Estimate:
+    """What the prompts of a report will cost, with a verdict on each; `counted` says how they were counted."""
+    bytes_each = BYTES_PER_TOKEN if isinstance(terms.encoder, Utf8) else 1
+    usage = Usage(
+        requests=report.n_requests,
+        prompt_tokens=report.prompt_units // bytes_each,
+        completion_tokens=report.n_requests * (1 if terms.form is prompts.plain else OBJECT_TOKENS),
+    )
+    return Estimate(usage=usage, cost=price.cost(usage), counted=counted)
 
 
 def _encoder(profile: str | None) -> tuple[Encoder, str]:
     """The judge's tokenizer where it is here, else bytes; and how that counts."""
-    by_bytes = (Utf8(), f"bytes / {BYTES_PER_TOKEN}")
     if profile is None:
-        return by_bytes
+        return Utf8(), BY_BYTES
     try:
         return JudgeTokenizer(load_profile(profile)), f"as {profile} counts"
     except WeightsError:
-        return by_bytes
+        return Utf8(), BY_BYTES
 
 
 def _pointwise(settings: JudgeSettings) -> Pointwise:

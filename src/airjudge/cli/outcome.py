@@ -5,7 +5,7 @@ import logging
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -14,17 +14,21 @@ from airjudge.gates import FailUnder, Gate, GateResult, check_all, parse_max_fai
 from airjudge.junit import Suite, check_junit_path, write_junit
 from airjudge.run import RunHeader, read_scored
 
+if TYPE_CHECKING:
+    from airjudge.compare.records import Repeats
+
 _log = logging.getLogger("airjudge.cli")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked of a run's end."""
+    """What was asked of a run's end; one that was `repeated` tells how often its judge contradicts itself."""
 
     gates: tuple[Gate, ...] = ()
     junit: Path | None = None
     as_json: bool = False
     quiet: bool = False
+    repeated: bool = False
 
 
 def gates_asked(
@@ -66,10 +70,14 @@ def deliver(header: RunHeader, out: Path, wanted: Wanted) -> int:
         StorageFailed: If the JUnit file cannot be written; the rest was told before.
     """
     results = check_all(wanted.gates, header.summary)
+    repeats = _repeats(out) if wanted.repeated else None
     if wanted.as_json:
-        print(json.dumps(summary_object(header, results)))
+        told = {"repeats": repeats.model_dump(mode="json")} if repeats else {}
+        print(json.dumps(summary_object(header, results) | told))
     elif not wanted.quiet:
         print_summary(header, out)
+        if repeats:
+            print(f"repeats: {repeats}")
     failed = [result for result in results if not result.passed]
     for result in failed:
         print(f"gate {result.name} failed: {result.reason}", file=sys.stderr)
@@ -77,6 +85,13 @@ def deliver(header: RunHeader, out: Path, wanted: Wanted) -> int:
     if wanted.junit is not None:
         write_junit(wanted.junit, read_scored(out), _suite(header, results))
     return 1 if failed else 0
+
+
+def _repeats(out: Path) -> "Repeats | None":
+    """Read the repeats of a run; statistics load scipy, which a run without repeats does not need."""
+    from airjudge.compare import repeats_of_run
+
+    return repeats_of_run(out)
 
 
 def _suite(header: RunHeader, results: tuple[GateResult, ...]) -> Suite:

@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from airjudge.cli.judging import Named, judge_of, price_of
 from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceOut, Statements
+
+if TYPE_CHECKING:
+    from airjudge.calibration import Calibration
 
 
 class _Method(StrEnum):
@@ -81,6 +84,9 @@ def score(
             show_default="0 to begin; 300 in a run, 0 for a server of ours",
         ),
     ] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A calibration of this judge, by airjudge calibrate.")
+    ] = None,
     requests_per_minute: Annotated[
         float | None, typer.Option(min=0.001, metavar="N", help="Send no more requests than that.")
     ] = None,
@@ -94,6 +100,9 @@ def score(
         float | None, typer.Option(min=0, metavar="X", help="Stop, exit 3, before the run has cost more than that.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="K", help="Score K times, into OUT and OUT/repeat-2 ...: how often it flips.")
+    ] = 1,
     bad_lines: Annotated[
         _BadLines, typer.Option(help="A line that is no sample becomes a record, or stops the run.")
     ] = _BadLines.record,
@@ -133,18 +142,19 @@ def score(
     from airjudge.datasets import open_source, parse_mapping
     from airjudge.judge import JudgeSettings
     from airjudge.metrics import ContextRecall
-    from airjudge.run import RunSettings, check_run, score_dataset
+    from airjudge.run import RunSettings, check_repeated, repeat_folders, score_repeatedly
 
     named = Named(judge, tuple(base_url or ()), model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
-    wanted = Wanted(gates, junit=junit, as_json=as_json, quiet=quiet)
+    wanted = Wanted(gates, junit=junit, as_json=as_json, quiet=quiet, repeated=repeat > 1)
     check_wanted(wanted)
-    source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input")
+    source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input", overwrite=overwrite)
     asked = JudgeSettings(
         method=method.value,
         concurrency=_concurrency(concurrency),
         timeout_s=timeout,
         wait_for_server_s=wait_for_server,
+        calibration=_calibration(calibration),
         profile=named.profile,
         requests_per_minute=requests_per_minute,
         tokens_per_minute=tokens_per_minute,
@@ -161,7 +171,7 @@ def score(
         retry_failed=retry_failed,
         fork=fork,
     )
-    check_run(source, out, settings)
+    check_repeated(source, folders := repeat_folders(out, repeat), settings)
     if not quiet:
         _tell_columns(source.mapping)
     with logging_to(log, with_data=log_data):
@@ -170,9 +180,18 @@ def score(
             tell_estimate(source, statements.value, asked, hosted=named.hosted, shown=None if quiet else shown)
             metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
             shown.stage(f"scoring {source.name}", 0, 0)
-            header = asyncio.run(score_dataset(source, metric, out, settings=settings, on_counts=shown.counts))
+            header = asyncio.run(score_repeatedly(source, metric, folders, settings=settings, on_counts=shown.counts))
         code = deliver(header, out, wanted)
     raise typer.Exit(code)
+
+
+def _calibration(file: Path | None) -> "Calibration | None":
+    """The calibration in a file, which is read before anything is started."""
+    if file is None:
+        return None
+    from airjudge.calibrate import read_calibration
+
+    return read_calibration(file)
 
 
 def _tell_columns(mapping: Mapping[str, str]) -> None:

@@ -106,6 +106,31 @@ def decide_mapping(files: Mapping[str, Columns | None], explicit: Mapping[str, s
     return {field: mapping[field] for field in FIELDS if field in mapping}
 
 
+def check_carried(names: Iterable[str], files: Mapping[str, Columns | None], mapping: Mapping[str, str]) -> None:
+    """Refuse columns to carry into the records that no file has.
+
+    Args:
+        names: As the user names them; a column that is read into a field goes by the name of the field.
+        files: The columns of each file by its name; one of which nothing can be said may have any.
+        mapping: The column of each field.
+
+    Raises:
+        InputError: With the columns that there are.
+    """
+    if None in files.values():
+        return
+    paths = tuple(dict.fromkeys(path for columns in files.values() for path in columns or ()))
+    outer = [path for path in paths if not any(path.startswith(f"{other}.") for other in paths)]
+    known = (*REQUIRED, "group", *(["lang"] if "lang" in mapping else []))
+    there = dict.fromkeys((*known, *(path for path in outer if path not in mapping.values())))
+    for name in names:
+        field = next((one for one, path in mapping.items() if path == name and one not in there), None)
+        if name not in there:
+            msg = f"no column {_printable(name)} to carry into the records"
+            hint = f"It is read as {field}." if field else f"There are: {', '.join(map(_printable, there))}"
+            raise InputError(msg, hint)
+
+
 def paths_of(fields: Fields) -> Columns:
     """Paths of a row's columns and of what lies in its objects, to a small depth."""
     return tuple(_paths(fields, "", depth=_MAX_DEPTH))

@@ -1,5 +1,6 @@
 """Bytes of an input, decompressed where they are compressed; what keeps them from being read is an InputError."""
 
+import filecmp
 import hashlib
 import io
 import os
@@ -87,14 +88,15 @@ def unreadable(name: str, exc: OSError) -> InputError:
     return InputError(f"{name} cannot be read: {exc.strerror or exc}", "Check the path, the file and the disk.")
 
 
-def spool_standard_input(target: Path) -> Input:
+def spool_standard_input(target: Path, *, overwrite: bool = False) -> Input:
     """Save standard input to a file, for a data set is read more than once.
 
     The file appears whole. If standard input holds nothing and the file is there, the file is taken: so
-    a run that was begun with a pipe can be continued without it.
+    a run that was begun with a pipe can be continued without it. A file that holds other data may be the
+    only copy of what a run was made from, so it is replaced only with `overwrite`.
 
     Raises:
-        InputError: If standard input is a terminal, or the file cannot be written.
+        InputError: If standard input is a terminal, the file holds other data or cannot be written.
     """
     if sys.stdin.isatty():
         msg = "standard input is a terminal"
@@ -109,11 +111,16 @@ def spool_standard_input(target: Path) -> Input:
             file.flush()
             os.fsync(file.fileno())
             n_bytes = file.tell()
-        if n_bytes == 0 and target.exists():
+        if target.exists() and (n_bytes == 0 or not overwrite):
+            is_other = n_bytes > 0 and not filecmp.cmp(unfinished, target, shallow=False)
             unfinished.unlink()
         else:
+            is_other = False
             unfinished.replace(target)
     except OSError as exc:
         msg = f"standard input cannot be saved to {target}: {exc.strerror or exc}"
         raise InputError(msg, "It is read more than once: save it to a file and name that.") from exc
+    if is_other:
+        msg = f"standard input is not what the run in {target.parent} was begun with, which {target} holds"
+        raise InputError(msg, "Choose another folder with --out, or replace the run with --overwrite.")
     return Input(STANDARD_INPUT, target)

@@ -34,7 +34,13 @@ _FOREIGN: Final = {
 _HEAD_BYTES: Final = 4096
 
 
-def open_source(paths: Sequence[str], *, mapping: Mapping[str, str] | None = None, spool: Path | None = None) -> Source:
+def open_source(
+    paths: Sequence[str],
+    *,
+    mapping: Mapping[str, str] | None = None,
+    spool: Path | None = None,
+    overwrite: bool = False,
+) -> Source:
     """A source over files, read one after the other.
 
     Formats are told by the first bytes, and by the suffix where these do not tell: JSON Lines and CSV
@@ -44,17 +50,19 @@ def open_source(paths: Sequence[str], *, mapping: Mapping[str, str] | None = Non
         paths: Files, folders and patterns like `part-*.parquet`; `-` is standard input.
         mapping: The column of a field, where its name does not tell; see `parse_mapping`.
         spool: Where standard input is saved, which is read more than once. Needed for `-` alone.
+        overwrite: Whether other data that `spool` holds are replaced, or an error.
 
     Raises:
         InputError: At once, if a path cannot be read, or its columns cannot be told.
     """
-    inputs = list(_inputs(paths, spool))
+    inputs = list(_inputs(paths, spool, overwrite=overwrite))
     _check_distinct(inputs)
     name = _shown(inputs[0].name) if len(inputs) == 1 else f"{len(inputs)} files"
-    return RowSource(name, [row_file(one) for one in inputs], mapping=mapping or {})
+    places = tuple(one.path.absolute() for one in inputs)
+    return RowSource(name, [row_file(one) for one in inputs], mapping=mapping or {}, paths=places)
 
 
-def _inputs(paths: Sequence[str], spool: Path | None) -> Iterator[Input]:
+def _inputs(paths: Sequence[str], spool: Path | None, *, overwrite: bool) -> Iterator[Input]:
     if not paths:
         msg = "no data set is named"
         raise InputError(msg, "Name a file, a pattern, or - for standard input.")
@@ -63,7 +71,7 @@ def _inputs(paths: Sequence[str], spool: Path | None) -> Iterator[Input]:
             if spool is None:
                 msg = "standard input is read more than once, and there is no place to save it"
                 raise InputError(msg, "Save it to a file and name that.")
-            yield spool_standard_input(spool)
+            yield spool_standard_input(spool, overwrite=overwrite)
         elif any(mark in path for mark in "*?[") and not Path(path).exists():
             yield from (Input(one, Path(one)) for one in _matches(path))
         else:

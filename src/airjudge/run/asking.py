@@ -15,6 +15,7 @@ from airjudge.errors import DatasetError, DuplicateId, InputError
 from airjudge.journal import Reader, Row, Writer
 from airjudge.judge import Numbered, first_context_of, fitting, together
 from airjudge.metrics import ContextRecall
+from airjudge.run.fork import Fork
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
 from airjudge.schema import Sample, SampleError, ScoredSample
@@ -26,18 +27,20 @@ _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What one start asks: `fork` is the journal of the run that verdicts may be taken over from.
+    """What one start asks: `fork` is the run that verdicts may be taken over from.
 
-    `on_row` is told of each sample once it is committed.
+    `on_row` is told of each sample once it is committed; `on_verdicts` of a place and of how many statements
+    of its sample have a verdict by now.
     """
 
     source: Source
     metric: ContextRecall
     settings: RunSettings
     journal: Reader
-    fork: Reader | None
+    fork: Fork | None
     writer: Writer
     on_row: Callable[[Row], None]
+    on_verdicts: Callable[[int, int], None]
     _open_ids: set[str] = field(default_factory=set, init=False)
 
     async def ask_all(self, entries: Iterator[Entry], stop: Interrupts) -> None:
@@ -114,6 +117,7 @@ class Asking:
 
         def put(new: Numbered) -> None:
             told.update(new)
+            self.on_verdicts(entry.place, len(told))
             self.writer.put_verdicts(entry.place, new)
 
         put(taken)

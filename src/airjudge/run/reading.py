@@ -28,3 +28,14 @@ def open_run(folder: Path) -> OpenedRun:
     with Reader(folder) as journal:
         samples = tuple(scored for _, scored in journal.scored())
         return OpenedRun(folder.resolve().name, folder, state_of(journal), samples)
+
+
+def open_state(folder: Path) -> RunState:
+    """Read what a run tells about itself, and none of its records.
+
+    Raises:
+        InputError: If the folder holds no run.
+        StorageFailed: If its journal cannot be read.
+    """
+    with Reader(folder) as journal:
+        return state_of(journal)
