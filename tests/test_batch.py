@@ -97,6 +97,7 @@ async def test_a_batch_rules_as_the_same_judge_asked_directly(provider: HostedSt
     assert all(one.probability is not None for sample in samples for one in sample.statements)
     assert (report.n_questions, report.n_verdicts, report.problems) == (5, 5, ())
     assert header.summary == directly.summary
+    assert header.inputs == directly.inputs
     assert header.usage.requests == 5
     # One judge, one prompt, one way of decoding; only the way it was reached is another.
     ours, theirs = header.signature.model_dump(), directly.signature.model_dump()

@@ -128,5 +128,6 @@ def _origin(plan: Plan, answers: Answers, report: BatchReport, *, price: Price |
         signature=plan.signature.model_copy(update={"decoding": decoding}),
         settings=told,
         mapping=plan.mapping,
+        inputs=plan.inputs,
         usage=answers.usage,
     )

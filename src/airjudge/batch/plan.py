@@ -68,6 +68,7 @@ class Plan(Record):
     data: str
     data_sha256: str
     mapping: Mapping[str, str]
+    inputs: tuple[str, ...]
     settings: BatchSettings
     signature: Signature
 
@@ -110,6 +111,7 @@ def opened_plan(source: Source, *, model: str, settings: BatchSettings) -> Opene
         data=source.name,
         data_sha256=source.digest(),
         mapping=source.mapping,
+        inputs=tuple(str(path) for path in source.paths),
         settings=settings,
         signature=signature_of(model, settings),
     )
