@@ -145,9 +145,9 @@ def test_names_of_lines_are_short_and_plain_whatever_the_ids_are(provider: Hoste
 
 
 def test_what_is_no_sample_or_has_no_context_is_not_asked_about_and_stands_in_the_run(tmp_path: Path) -> None:
-    empty = row("B") | {"retrieved_contexts": ["", " "]}
+    empty = row("B") | {"retrieved_contexts": ["", " "], "group": "g"}
     nothing = row("C") | {"statements": []}
-    batch = export(tmp_path, row("A"), "not json", empty, nothing, row("A"), keep=["user_input"], by=["id"])
+    batch = export(tmp_path, row("A"), "not json", empty, nothing, row("A"), keep=["user_input"], by=["group"])
     [request] = requests_in(batch)
     header, report, samples = imported(tmp_path, brought_back(tmp_path, said(request, '{"attributed": 1}')))
     assert [(one.id, one.status, one.score, kind_of(one)) for one in samples] == [
@@ -312,6 +312,12 @@ def test_a_data_set_with_nothing_to_ask_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to ask: 1 lines are no samples, 1 have no contexts"):
         export(tmp_path, "not json", row("A") | {"retrieved_contexts": []})
     assert [one.name for one in tmp_path.iterdir()] == ["data.jsonl"]
+
+
+def test_a_column_that_is_not_there_cannot_be_carried(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        export(tmp_path, row("A"), keep=["nowhere"])
+    assert not (tmp_path / "batch.jsonl.key").exists()
 
 
 def test_a_key_that_is_cut_is_refused(tmp_path: Path) -> None:

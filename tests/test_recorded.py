@@ -125,6 +125,11 @@ def test_a_statement_known_by_id_alone_needs_the_data(tmp_path: Path) -> None:
     assert "--data" in caught.value.hint
 
 
+def test_columns_of_rulings_alone_cannot_be_carried(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no columns of a data set"):
+        imported(tmp_path, {"id": "q", "text": "A.", "attributed": 1}, by=("lang",))
+
+
 @pytest.mark.parametrize(
     ("score", "n_unfit"),
     [(0.9, 0), (0.5, 0), (0.4999, 1), (1.5, 1), (-0.1, 1)],

@@ -123,6 +123,7 @@ def planned_samples(
 ) -> Iterator[tuple[PlannedSample, list[tuple[str, Question]]]]:
     """The samples of a data set, each with the named questions about it."""
     carried = RunSettings(keep=settings.keep, by=settings.by).carried
+    source.check_carried(carried)
     for entry, sample in islice(numbered_samples(source), settings.limit):
         if isinstance(sample, ScoredSample):
             yield PlannedSample(place=entry.place, content=None, scored=sample, asked=()), []
