@@ -93,9 +93,9 @@ def test_the_flip_rate_is_the_share_of_pairs_that_differ() -> None:
 
 
 def test_of_two_repeats_the_flip_rate_is_what_agreement_lacks() -> None:
-    assert flip_rate(ratings("xx..x", "x..xx")) == pytest.approx(
-        1 - (raw_agreement(bools("xx..x"), bools("x..xx")) or 0)
-    )
+    agreement = raw_agreement(bools("xx..x"), bools("x..xx"))
+    assert agreement is not None
+    assert flip_rate(ratings("xx..x", "x..xx")) == pytest.approx(1 - agreement)
 
 
 def test_without_repeats_there_is_no_flip_rate() -> None:

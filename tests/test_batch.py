@@ -266,7 +266,7 @@ def test_the_models_that_answered_are_told_and_signed(tmp_path: Path) -> None:
     answers[0]["response"]["body"]["model"] = "gpt-stub-2026-11-01"
     header, report, _ = imported(tmp_path, brought_back(tmp_path, *answers))
     assert report.models == {"gpt-stub": 1, "gpt-stub-2026-11-01": 1}
-    assert header.signature.decoding.startswith("answers_as=gpt-stub-2026-11-01,")
+    assert header.signature.decoding.startswith('answers_as="gpt-stub-2026-11-01",')
     assert header.usage.prompt_tokens == 14
 
 
@@ -326,9 +326,12 @@ def test_the_commands_carry_a_batch_out_and_in(provider: HostedStub, tmp_path: P
     assert (ended.code, ended.out.splitlines()[0].startswith("5 questions about 3 samples, ")) == (0, True)
     assert f"to keep: {batch}.key" in ended.out
     answers = brought_back(tmp_path, *[answered(provider, one) for one in requests_in(batch)][:-1])
-    ended = airjudge("batch", "import", answers, "--for", batch, "--out", tmp_path / "run", "--json")
+    price = ("--price-in", 1_000_000, "--price-out", 2_000_000, "--currency", "USD")
+    ended = airjudge("batch", "import", answers, "--for", batch, "--out", tmp_path / "run", "--json", *price)
     told = json.loads(ended.out)
     assert (ended.code, told["n_scored"], told["n_failed"]) == (0, 2, 1)
+    # At 1,000,000 a million tokens, one token costs one.
+    assert told["cost"]["amount"] == told["prompt_tokens"] + 2 * told["completion_tokens"]
     assert told["batch"]["problems"][0]["kind"] == "answer_missing"
     assert 'note: answer_missing: 1, like the statement "1" of the sample "South"' in ended.err
     assert airjudge("verify", tmp_path / "run").code == 0

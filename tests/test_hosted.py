@@ -1,6 +1,10 @@
 """Judges at providers: what they are sent, what they take, what they enforce, and what goes wrong with them."""
 
+import asyncio
 import json
+import shutil
+import ssl
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +24,7 @@ from airjudge.errors import (
 from airjudge.run import RunHeader, read_scored, score_dataset
 from airjudge.schema import ScoredSample
 from tests.rows import Row, kinds, row
-from tests.stub import Fault, HostedConfig, HostedStub
+from tests.stub import Fault, HostedConfig, HostedStub, Stub
 from tests.stub import faults as faults_of
 
 THREE = [row("North"), row("Middle", 2), row("South")]
@@ -46,6 +50,11 @@ def provider() -> Iterator[HostedStub]:
 def hosted(provider: HostedStub, *, base_url: str = "", **settings: Any) -> Judge:
     chosen = JudgeSettings.model_validate(settings)
     return Judge.hosted(base_url or provider.base_url, provider.model, api_key=provider.api_key, settings=chosen)
+
+
+def asked(one: Row) -> Row:
+    """What the metric takes of a row."""
+    return {name: one[name] for name in ("user_input", "retrieved_contexts", "reference")}
 
 
 async def run(judge: Judge, rows: Sequence[Row], folder: Path) -> tuple[RunHeader, list[ScoredSample]]:
@@ -109,12 +118,12 @@ async def test_a_field_that_the_provider_refuses_is_left_out_from_then_on_and_to
         assert [one.score for one in records] == [1, 1, 1]
         assert f'left_out="{field}"' in header.signature.decoding
         assert header.signature.enforcement == "json_schema"
-        asked = provider.bodies("Harbour")
-        assert asked
-        assert not any(field in body for body in asked)
+        bodies = provider.bodies("Harbour")
+        assert bodies
+        assert not any(field in body for body in bodies)
         assert ('temperature="default"' in header.signature.decoding) == (field == "temperature")
         if field == "logprobs":
-            assert not any("top_logprobs" in body for body in asked)
+            assert not any("top_logprobs" in body for body in bodies)
             assert {one.probability for record in records for one in record.statements} == {None}
 
 
@@ -138,6 +147,15 @@ async def test_a_provider_that_shows_no_logprobs_gives_verdicts_without_probabil
         _, records = await run(hosted(provider), THREE, tmp_path)
         assert [one.attributed for one in records[1].statements] == [True, True]
         assert {one.probability for record in records for one in record.statements} == {None}
+
+
+async def test_a_provider_that_tells_no_usage_has_no_cost_rather_than_none_to_pay(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with HostedStub(HostedConfig(shows_usage=False)) as provider:
+        header, _ = await run(hosted(provider, price={"input": 2, "output": 10}, max_cost=1), THREE, tmp_path)
+        assert header.cost is None
+        assert "provider_tells_no_usage" in caplog.messages
 
 
 async def test_a_model_that_thinks_first_gets_room_for_it(tmp_path: Path) -> None:
@@ -171,8 +189,8 @@ async def test_a_provider_without_schemas_is_told_so_and_read_strictly(
         assert [one.score for one in records] == [1, 1, 1]
         assert header.signature.enforcement == "none"
         assert "reply_schema_not_enforced" in caplog.messages
-        asked = provider.bodies("Harbour")
-        assert all(("response_format" in body) == (schema == "ignored") for body in asked)
+        bodies = provider.bodies("Harbour")
+        assert all(("response_format" in body) == (schema == "ignored") for body in bodies)
         assert ('left_out="response_format"' in header.signature.decoding) == (schema == "refused")
 
 
@@ -302,6 +320,39 @@ async def test_a_port_without_tls_is_told_as_such(provider: HostedStub) -> None:
     error = await refused(Judge.hosted(provider.base_url.replace("http", "https"), "m"))
     assert isinstance(error, JudgeUnreachable)
     assert "TLS" in str(error)
+
+
+@pytest.fixture
+def self_signed(tmp_path: Path) -> ssl.SSLContext:
+    """TLS of a server whose certificate nobody signed."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1")
+    subject = ("-subj", "/CN=localhost", "-keyout", key, "-out", certificate)
+    subprocess.run(["openssl", *made, *subject], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+async def test_a_certificate_that_nobody_here_trusts_is_told_with_what_to_do(self_signed: ssl.SSLContext) -> None:
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=self_signed)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        error = await refused(Judge.hosted(f"https://127.0.0.1:{port}/v1", "m"))
+    assert isinstance(error, JudgeUnreachable)
+    assert "certificate" in str(error)
+    assert "SSL_CERT_FILE" in error.hint
+
+
+async def test_a_vllm_server_may_be_asked_as_a_provider(tmp_path: Path) -> None:
+    with Stub() as stub:
+        judge = Judge.hosted(stub.base_url, stub.model, api_key=stub.api_key)
+        header, records = await run(judge, THREE, tmp_path)
+        assert [one.score for one in records] == [1, 1, 1]
+        assert header.signature.enforcement == "json_schema"
+        assert {one.path for one in stub.requests} == {"/v1/chat/completions"}
 
 
 async def test_a_quota_that_runs_out_stops_the_run_and_what_is_done_is_kept(

@@ -15,6 +15,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── RequestTimeout           no reply within the time limit
 │   └── RequestFailed            the server kept failing, or closed the connection
 ├── InputError                   a path or an option cannot be used at all
+│   ├── CalibrationDiffers       the calibration was made for another judge
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
 │   ├── RunLocked                another process writes into the folder
 │   └── StatementsDiffer         runs do not hold the same statements
@@ -239,6 +240,13 @@ class InputError(_Told):
     """A path or an option cannot be used at all."""
 
     kind = "input"
+
+
+class CalibrationDiffers(InputError):
+    """A calibration was made for another judge, whose probabilities mean something else."""
+
+    kind = "calibration_differs"
+    hint = "Score labelled samples by this judge, then: airjudge calibrate RUN --labels FILE"
 
 
 class RunDiffers(InputError):

@@ -74,7 +74,7 @@ def verdict_probability(
     yes, no = (_log_sum(lp for token, lp in tokens if token == label.encode()) for label in (positive, negative))
     if max(yes, no) == -math.inf:
         return None
-    return _sigmoid(yes - no)
+    return logistic(yes - no)
 
 
 def mean_probability(probabilities: Sequence[float]) -> float:
@@ -90,7 +90,7 @@ def mean_probability(probabilities: Sequence[float]) -> float:
     if not probabilities or not all(0 <= p <= 1 for p in probabilities):
         msg = f"a mean needs at least one probability, each in [0, 1]: got {list(probabilities)}"
         raise ValueError(msg)
-    return _sigmoid(math.fsum(map(_logit, probabilities)) / len(probabilities))
+    return logistic(math.fsum(map(log_odds, probabilities)) / len(probabilities))
 
 
 def without_prior(probability: float, prior_probability: float, prior: Prior) -> float:
@@ -108,13 +108,20 @@ def without_prior(probability: float, prior_probability: float, prior: Prior) ->
         The content-free input of Zhao et al. (2021), "Calibrate Before Use", arXiv:2102.09690,
         here with the statement in it and the contexts gone.
     """
-    return _sigmoid(_logit(probability) - prior.weight * (_logit(prior_probability) - prior.log_odds))
+    return logistic(log_odds(probability) - prior.weight * (log_odds(prior_probability) - prior.log_odds))
 
 
-def _logit(probability: float) -> float:
-    """Log-odds, of a probability clipped to [CLIP, 1 - CLIP]."""
+def log_odds(probability: float) -> float:
+    """Natural log of p / (1 - p), of a probability clipped to [CLIP, 1 - CLIP]."""
     clipped = min(max(probability, CLIP), 1 - CLIP)
     return math.log(clipped / (1 - clipped))
+
+
+def logistic(odds: float) -> float:
+    """Probability of natural log-odds, without overflow at either end."""
+    if odds >= 0:
+        return 1 / (1 + math.exp(-odds))
+    return math.exp(odds) / (1 + math.exp(odds))
 
 
 def _log_sum(logprobs: Iterable[float]) -> float:
@@ -124,10 +131,3 @@ def _log_sum(logprobs: Iterable[float]) -> float:
         return -math.inf
     top = max(values)
     return top + math.log(math.fsum(math.exp(value - top) for value in values))
-
-
-def _sigmoid(logit: float) -> float:
-    """Logistic function, without overflow at either end."""
-    if logit >= 0:
-        return 1 / (1 + math.exp(-logit))
-    return math.exp(logit) / (1 + math.exp(logit))

@@ -25,8 +25,8 @@ class HostedConfig(StubConfig):
 
     `refuses` are fields that it answers 400 to, in OpenAI's words, or with `vague` in words that name
     nothing. `schema` says what becomes of a reply schema: enforced, ignored with HTTP 200, or refused.
-    `snapshot` is the model that it says answers. `shows_logprobs` false leaves them out with HTTP 200.
-    `thinks` is the number of tokens that a reply takes before its first visible one. `path` is where the
+    `snapshot` is the model that it says answers. `shows_logprobs` and `shows_usage` false leave
+    them out with HTTP 200. `thinks` is the number of tokens that a reply takes before its first visible one. `path` is where the
     API lies.
     """
 
@@ -37,6 +37,7 @@ class HostedConfig(StubConfig):
     schema: Literal["enforced", "ignored", "refused"] = "enforced"
     snapshot: str = ""
     shows_logprobs: bool = True
+    shows_usage: bool = True
     thinks: int = 0
     path: str = "/v1"
 
@@ -58,7 +59,8 @@ class HostedStub(Stub):
     def _body(self, call: Call, path: str, twist: Twist) -> Body:
         route = f"{call.record.method} {path.removeprefix(self.config.path)}"
         if not path.startswith(self.config.path) or route not in {"POST /chat/completions", "GET /models"}:
-            raise _refusal(404, f"Invalid URL ({call.record.method} {path})")
+            nowhere = f"Invalid URL ({call.record.method} {path})"
+            raise _refusal(404, nowhere)
         if not self._has_key(call.record):
             wrong = "Incorrect API key provided."
             raise _refusal(401, wrong, code="invalid_api_key")
@@ -84,13 +86,14 @@ class HostedStub(Stub):
             raise _refusal(404, message, code="model_not_found")
         for name in body:
             if name not in STANDARD:
-                raise _refusal(400, f"Unrecognized request argument supplied: {name}")
+                unknown = f"Unrecognized request argument supplied: {name}"
+                raise _refusal(400, unknown)
             if name in self.config.refuses:
                 raise self._refused(name)
         wanted = body.get("response_format")
         if isinstance(wanted, dict):
             if self.config.schema == "refused":
-                raise self._refused("response_format")
+                raise self._refused(name="response_format")
             _check_strict(cast("Mapping[str, Mapping[str, object]]", wanted))
 
     def _refused(self, name: str) -> Refusal:
@@ -115,6 +118,8 @@ class HostedStub(Stub):
         cast("Body", choice["message"]).pop("reasoning", None)
         if not self.config.shows_logprobs:
             choice["logprobs"] = None
+        if not self.config.shows_usage:
+            reply.pop("usage")
         return reply
 
 

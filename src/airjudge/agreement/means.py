@@ -84,7 +84,7 @@ def equivalence(x: Floats, y: Floats, groups: npt.ArrayLike, *, margin: float) -
 
     Source:
         Schuirmann (1987), doi:10.1007/BF01068419; the standard error is Cochran (1977), Sampling
-        Techniques, section 9A.2 (ratio to size).
+        Techniques, chapter 9A (ratio to size).
     """
     if not margin > 0:
         msg = f"the margin must be above 0: got {margin}"

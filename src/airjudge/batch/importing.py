@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from airjudge import scoring
 from airjudge.batch.answers import Answers, Problem, read_answers
-from airjudge.batch.plan import OpenedPlan, Plan, PlannedSample
+from airjudge.batch.plan import OpenedPlan, Plan, PlannedSample, signature_of
 from airjudge.datasets.refusal import short
 from airjudge.errors import AnswerMissing, EvaluationError, InputError
 from airjudge.journal import Row
 from airjudge.judge import Outcome, verdict_of
 from airjudge.metrics import record
 from airjudge.run import Origin, RunHeader, write_records
-from airjudge.schema import Record, Sample, Statement, Verdict
+from airjudge.schema import Price, Record, Sample, Statement, Verdict
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -34,7 +34,7 @@ class BatchReport(Record):
 
 
 def import_batch(
-    files: Sequence[Path], out: Path, *, plan: OpenedPlan, overwrite: bool = False
+    files: Sequence[Path], out: Path, *, plan: OpenedPlan, price: Price | None = None, overwrite: bool = False
 ) -> tuple[RunHeader, BatchReport]:
     """Make a run of the answers in some files.
 
@@ -42,6 +42,7 @@ def import_batch(
         files: All that the batch brought back, that of the errors too.
         out: The folder of the run.
         plan: What was asked: the key of the export, or the same data again.
+        price: What the provider takes for a token in a batch, for the run's cost.
         overwrite: Whether to replace a run in the folder.
 
     Raises:
@@ -66,7 +67,7 @@ def import_batch(
         models=dict(sorted(answers.models.items())),
         problems=answers.problems.listed(),
     )
-    return write_records(rows, out, _origin(plan.plan, answers, report), overwrite=overwrite), report
+    return write_records(rows, out, _origin(plan.plan, answers, report, price=price), overwrite=overwrite), report
 
 
 @dataclass(slots=True)
@@ -113,14 +114,14 @@ def _place(name: str) -> str:
     return name.rpartition("-")[0]
 
 
-def _origin(plan: Plan, answers: Answers, report: BatchReport) -> Origin:
+def _origin(plan: Plan, answers: Answers, report: BatchReport, *, price: Price | None) -> Origin:
     told: dict[str, JsonValue] = {
         **plan.settings.model_dump(mode="json"),
-        "method": plan.signature.method,
+        "price": None if price is None else price.model_dump(mode="json"),
         "batch": report.model_dump(mode="json"),
     }
-    named = [one for one in report.models if one not in {"", plan.model}]
-    decoding = f"answers_as={'+'.join(named)},{plan.signature.decoding}" if named else plan.signature.decoding
+    named = "+".join(one for one in report.models if one not in {"", plan.model})
+    decoding = signature_of(plan.model, plan.settings, answers_as=named or None).decoding
     return Origin(
         data=plan.data,
         data_sha256=plan.data_sha256,

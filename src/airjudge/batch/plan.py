@@ -111,7 +111,7 @@ def opened_plan(source: Source, *, model: str, settings: BatchSettings) -> Opene
         data_sha256=source.digest(),
         mapping=source.mapping,
         settings=settings,
-        signature=_signature(model, settings),
+        signature=signature_of(model, settings),
     )
     return OpenedPlan(plan, lambda: (planned for planned, _ in planned_samples(source, settings)))
 
@@ -158,7 +158,11 @@ def _name(place: int, number: int, *, sample: Sample, statement: Statement, ques
     return f"aj-{place}-{number}-{digest([sample.id, statement.id, statement.text, asked])}"
 
 
-def _signature(model: str, settings: BatchSettings) -> Signature:
+def signature_of(model: str, settings: BatchSettings, *, answers_as: str | None = None) -> Signature:
+    """The signature of a batch: that of the same judge asked directly, but for the way that it is reached.
+
+    `answers_as` is what the model calls itself, where that is another name.
+    """
     enforcement = "none" if "response_format" in settings.left_out else "json_schema"
     facts = ServerFacts(
         model=model,
@@ -166,6 +170,7 @@ def _signature(model: str, settings: BatchSettings) -> Signature:
         version=None,
         enforcement=enforcement,
         host="batch",
+        answers_as=answers_as,
         left_out=settings.left_out,
         thinking_tokens=settings.thinking_tokens,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airjudge.cli.options import Columns, Maker, Statements
+from airjudge.cli.options import Columns, Currency, Maker, PriceIn, PriceOut, Statements
 from airjudge.errors import InputError, RunDiffers
 
 if TYPE_CHECKING:
@@ -117,6 +117,9 @@ def import_answers(
     limit: Annotated[int | None, typer.Option(min=1, help="With DATA: the first N samples were asked about.")] = None,
     keep: Keep = None,
     by: By = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
+    currency: Currency = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run in --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
@@ -126,11 +129,13 @@ def import_answers(
     counted and told. The key knows how the questions were made; with DATA the options say it again.
     """
     from airjudge.batch import BatchSettings, import_batch
+    from airjudge.cli.judging import price_of
     from airjudge.cli.render import print_line, print_summary, summary_object
 
     settings = BatchSettings(statements=statements.value, limit=limit, keep=tuple(keep or ()), by=tuple(by or ()))
+    price = price_of(price_in, price_out, currency=currency, max_cost=None)
     with _plan(key, model, columns=columns, settings=settings) as plan:
-        header, report = import_batch(files, out, plan=plan, overwrite=overwrite)
+        header, report = import_batch(files, out, plan=plan, price=price, overwrite=overwrite)
     for note in _notes(report):
         print_line(f"note: {note}")
     if as_json:

@@ -87,8 +87,10 @@ class Allowance:
         if self._max_cost is None or self._price is None:
             return False
         total = self._earlier + usage
-        cost = self._price.cost(total).amount
-        return cost + n_open * cost / max(1, total.requests) > self._max_cost
+        cost = self._price.cost(total)
+        if cost is None:  # nobody told; the user was told that
+            return False
+        return cost.amount * (1 + n_open / max(1, total.requests)) > self._max_cost
 
 
 def estimated_tokens(question: Question) -> float:

@@ -1,15 +1,17 @@
 """One question to a judge: whether it fits, where it is asked and how often, whether its reply is enforced."""
 
 import asyncio
+from copy import copy
 
 from airjudge import decoding, prompts
 from airjudge.backends import faults
 from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
+from airjudge.calibration import Calibration
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
 from airjudge.judge.watch import Watch
 from airjudge.prompts import Form
-from airjudge.schema import Completion, Pointwise, Question, Sample
+from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
 
 TEMPLATE_TOKENS = 256
 """Room for what a chat template adds to a prompt when its length is bounded by its bytes."""
@@ -19,16 +21,28 @@ class Asker:
     """Asks questions whose schemas are warm; one of its own for each sample, from `about`."""
 
     def __init__(
-        self, pool: Pool, watch: Watch, *, pointwise: Pointwise, form: Form = prompts.plain, seat: Seat | None = None
+        self,
+        pool: Pool,
+        watch: Watch,
+        *,
+        pointwise: Pointwise,
+        form: Form = prompts.plain,
+        calibration: Calibration | None = None,
     ) -> None:
         """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement, `form` in which form."""
         self._pool, self._watch, self.pointwise, self.form = pool, watch, pointwise, form
-        self._seat = seat or Seat()
+        self._calibration, self._seat = calibration, Seat()
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
         context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
-        return Asker(self._pool, self._watch, pointwise=self.pointwise, form=self.form, seat=Seat(context))
+        found = copy(self)
+        found._seat = Seat(context)  # noqa: SLF001 -- of its own class
+        return found
+
+    def calibrated(self, verdict: Verdict) -> Verdict:
+        """A verdict as the judge's calibration has it, where there is one."""
+        return verdict if self._calibration is None else self._calibration.apply(verdict)
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.

@@ -35,8 +35,8 @@ async def prove_hosted(backend: HostedBackend, method: str) -> ServerFacts:
     for question in map(prompts.as_object, prompts.warm_up(method)):
         completion = await _ended(backend, question)
         if not decoding.matches(question.schema, completion.text):
-            event = {"event": {"server": backend.host}, "data": {"reply": completion.text[:200]}}
-            _log.warning("first_reply_outside_its_schema", extra=event)
+            extra = {"event": {"server": backend.host}, "data": {"reply": completion.text[:200]}}
+            _log.warning("first_reply_outside_its_schema", extra=extra)
     left_out = tuple(sorted(backend.form.left_out))
     facts = ServerFacts(
         model=backend.model,
@@ -49,6 +49,9 @@ async def prove_hosted(backend: HostedBackend, method: str) -> ServerFacts:
         thinking_tokens=backend.form.thinking_tokens,
     )
     _tell(facts)
+    if not completion.usage.prompt_tokens:
+        unknown = {"server": facts.host, "so": "tokens and cost stay unknown, and no maximal cost is held"}
+        _log.warning("provider_tells_no_usage", extra={"event": unknown})
     return facts
 
 

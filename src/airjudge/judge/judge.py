@@ -2,10 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from types import MappingProxyType, TracebackType
 from typing import Final, Self, TypeGuard
+
+from pydantic import JsonValue
 
 from airjudge import prompts, scoring
 from airjudge.backends.hosted import HostedBackend
@@ -13,6 +15,7 @@ from airjudge.backends.vllm import Connection, VllmBackend
 from airjudge.errors import InputError, JudgesDiffer
 from airjudge.judge.allowance import Allowance
 from airjudge.judge.asking import Asker
+from airjudge.judge.calibrated import refuse_calibration_of_another
 from airjudge.judge.enforcement import Backend, prove_when_up
 from airjudge.judge.facts import ServerFacts, differences
 from airjudge.judge.limit import MOST, AdaptiveLimit
@@ -225,10 +228,18 @@ class Judge:
             for backend in self._backends:
                 await undo.enter_async_context(backend)
             self._facts = self._facts or await self._proved_alike()
+            refuse_calibration_of_another(self.settings.calibration, self.uncalibrated_signature("given"))
             self._pool = self._new_pool(self._facts)
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
-        return Asker(self._pool, watch, pointwise=self.settings.pointwise or Pointwise(), form=self._form)
+        how = self.settings
+        return Asker(
+            self._pool,
+            watch,
+            pointwise=how.pointwise or Pointwise(),
+            form=self._form,
+            calibration=how.calibration,
+        )
 
     async def _proved_alike(self) -> ServerFacts:
         """Prove every server; those that are away are waited for only where that was asked for."""
@@ -307,6 +318,14 @@ class Judge:
         Raises:
             ValueError: If the judge was never entered: its server is not known yet.
         """
+        calibration = self.settings.calibration
+        return self._signature(statements, calibration.decoding() if calibration else {})
+
+    def uncalibrated_signature(self, statements: StatementMaker) -> Signature:
+        """The signature of the same judge without its calibration, which is what a calibration is bound to."""
+        return self._signature(statements, {})
+
+    def _signature(self, statements: StatementMaker, calibrated: Mapping[str, JsonValue]) -> Signature:
         facts, how = self._known_facts(), self.settings.pointwise or Pointwise()
         provenance = Provenance(
             judge=self._name or facts.model,
@@ -325,6 +344,7 @@ class Judge:
                 "threshold": scoring.THRESHOLD,
                 **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
                 **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
+                **calibrated,
             },
         )
 

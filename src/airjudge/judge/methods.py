@@ -8,7 +8,7 @@ from airjudge import decoding, prompts, scoring
 from airjudge.alignment import align
 from airjudge.errors import EvaluationError, ReplyRefused
 from airjudge.judge.asking import Asker
-from airjudge.schema import Question, Sample, Statement, Verdict
+from airjudge.schema import Prior, Question, Sample, Statement, Verdict
 
 Outcome = Verdict | EvaluationError
 """What became of one statement."""
@@ -65,16 +65,22 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
         replies = [await _reply(asker, question) for question in prompts.asked(sample, statement, asker.pointwise)]
     except EvaluationError as error:
         return error
-    label = replies[0][0]
-    probabilities = [probability for _, probability in replies if probability is not None]
-    if len(probabilities) < len(replies):
-        return verdict_of(statement, label=label, probability=None)
-    prior = asker.pointwise.prior
+    probability = _joint_probability([one for _, one in replies], asker.pointwise.prior)
+    return asker.calibrated(verdict_of(statement, label=replies[0][0], probability=probability))
+
+
+def _joint_probability(found: Sequence[float | None], prior: Prior | None) -> float | None:
+    """One probability from those of all questions about a statement; None where one of them has none.
+
+    With a prior the last is that of the statement without contexts.
+    """
+    probabilities = [one for one in found if one is not None]
+    if len(probabilities) < len(found):
+        return None
     if prior is None:
-        return verdict_of(statement, label=label, probability=scoring.mean_probability(probabilities))
+        return scoring.mean_probability(probabilities)
     *phrasings, alone = probabilities
-    probability = scoring.without_prior(scoring.mean_probability(phrasings), alone, prior)
-    return verdict_of(statement, label=label, probability=probability)
+    return scoring.without_prior(scoring.mean_probability(phrasings), alone, prior)
 
 
 async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
@@ -84,7 +90,7 @@ async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
 
 
 def verdict_of(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
-    """A verdict by its probability; by the label alone where the server gives no logprobs."""
+    """A verdict by its raw probability; by the label alone where the server gives no logprobs."""
     attributed = label if probability is None else probability >= scoring.THRESHOLD
     return Verdict(id=statement.id, text=statement.text, attributed=attributed, probability=probability)
 
@@ -116,7 +122,7 @@ async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statem
         items = []
     found = align(statements, [item.statement for item, _ in items])
     return {
-        number: _joined(statements[number], [items[index] for index in indices])
+        number: asker.calibrated(_joined(statements[number], [items[index] for index in indices]))
         for number, indices in enumerate(found)
         if indices
     }

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from airjudge.calibration import Calibration
 from airjudge.schema import Pointwise, Price, Record
 
 WAIT_S = 300.0
@@ -22,7 +23,8 @@ class JudgeSettings(Record):
     what is asked about a statement: None means what the judge's profile says, and one phrasing without a
     prior behind a bare base URL; `profile` names the one that the user's servers run. `requests_per_minute` and
     `tokens_per_minute` hold requests back; `price` is what tokens cost, and `max_cost` what a run may cost, in
-    the same currency, before it stops.
+    the same currency, before it stops. `calibration` maps probabilities and sets the threshold; it must be
+    this judge's.
     """
 
     method: Literal["pointwise", "ragas"] = "pointwise"
@@ -35,7 +37,8 @@ class JudgeSettings(Record):
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
     price: Price | None = None
-    max_cost: float | None = Field(default=None, gt=0)
+    max_cost: float | None = Field(default=None, ge=0)
+    calibration: Calibration | None = None
 
     @model_validator(mode="after")
     def _a_limit_has_a_price(self) -> Self:

@@ -1,6 +1,14 @@
 """Score a data set into a folder that survives whatever happens to the machine."""
 
-from airjudge.run.export import BOOTSTRAP_SEED, Format, Table, export_table, remake_exports, summed_up
+from airjudge.run.export import (
+    BOOTSTRAP_SEED,
+    Format,
+    Table,
+    export_abstained,
+    export_table,
+    remake_exports,
+    summed_up,
+)
 from airjudge.run.folder import RUN, RunHeader, RunState, read_scored
 from airjudge.run.identity import check_run
 from airjudge.run.reading import OpenedRun, open_run, open_state
@@ -23,6 +31,7 @@ __all__ = [
     "Verified",
     "check_repeated",
     "check_run",
+    "export_abstained",
     "export_table",
     "numbered_samples",
     "open_run",

@@ -15,6 +15,7 @@ from airjudge.errors import DatasetError, DuplicateId, InputError
 from airjudge.journal import Reader, Row, Writer
 from airjudge.judge import Numbered, first_context_of, fitting, together
 from airjudge.metrics import ContextRecall
+from airjudge.run.fork import Fork
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
 from airjudge.schema import Sample, SampleError, ScoredSample
@@ -26,7 +27,7 @@ _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What one start asks: `fork` is the journal of the run that verdicts may be taken over from.
+    """What one start asks: `fork` is the run that verdicts may be taken over from.
 
     `on_row` is told of each sample once it is committed; `on_verdicts` of a place and of how many statements
     of its sample have a verdict by now.
@@ -36,7 +37,7 @@ class Asking:
     metric: ContextRecall
     settings: RunSettings
     journal: Reader
-    fork: Reader | None
+    fork: Fork | None
     writer: Writer
     on_row: Callable[[Row], None]
     on_verdicts: Callable[[int, int], None]

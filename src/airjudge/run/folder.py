@@ -13,9 +13,11 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from airjudge.calibration import Calibration
 from airjudge.errors import InputError
 from airjudge.journal import JOURNAL_FILES, Reader, Store, locked, made_folder, sync_folder, written_whole
 from airjudge.schema import Cost, Price, Record, ScoredSample, ServerUse, Signature, Summary, Usage
+from airjudge.scoring import THRESHOLD
 from airjudge.version import __version__
 
 RUN: Final = "run.json"
@@ -46,7 +48,9 @@ class RunState(Record):
 
     `usage` and `seconds` are summed over all starts; `n_taken_over` counts samples with verdicts of the
     run that this one was forked from; `servers` are the accounts of the last start that has ended; `exports`
-    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was.
+    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was. `inputs`
+    are absolute paths that the data lay at, for those who show their texts: nothing is read from there unless
+    its hash is still `data_sha256`.
     """
 
     state: Ended | Literal["running"]
@@ -62,9 +66,20 @@ class RunState(Record):
     starts: tuple[Start, ...]
     n_taken_over: int
     servers: tuple[ServerUse, ...] = ()
+    inputs: tuple[str, ...] = ()
     exports: Mapping[str, str] = {}
     cost: Cost | None = None
     summary: Summary | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration that made its probabilities and verdicts; None where they are the judge's own."""
+        return _calibration_in(self.settings)
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on its statements are attributed."""
+        return self.calibration.threshold if self.calibration else THRESHOLD
 
 
 class RunHeader(RunState):
@@ -119,6 +134,7 @@ def state_of(journal: Reader) -> RunState:
         "starts": starts,
         "n_taken_over": journal.n_taken(),
         "servers": header.get("servers", []),
+        "inputs": header.get("inputs", []),
     }
     if isinstance(finished, dict):
         return RunHeader.model_validate(fields | finished)
@@ -136,6 +152,18 @@ def sliced_by(journal: Reader) -> list[str]:
     settings = journal.header().get("settings")
     by = settings.get("by") if isinstance(settings, dict) else None
     return [str(column) for column in by] if isinstance(by, list) else []
+
+
+def band_of(journal: Reader) -> tuple[float, float] | None:
+    """The probabilities of verdicts that the run's calibration leaves to people; None if none are."""
+    settings = journal.header().get("settings")
+    calibration = _calibration_in(settings) if isinstance(settings, dict) else None
+    return calibration.abstain if calibration else None
+
+
+def _calibration_in(settings: Mapping[str, JsonValue]) -> Calibration | None:
+    told = settings.get("calibration")
+    return None if told is None else Calibration.model_validate(told)
 
 
 def write_state(out: Path, state: RunState) -> None:

@@ -18,6 +18,7 @@ Identity = dict[str, JsonValue]
 DATA: Final = "data_sha256"
 _SIGNATURE: Final = "signature."
 _STATEMENTS: Final = "signature.statements"
+_DECODING: Final = "signature.decoding"
 
 
 def identity_of_input(source: Source, settings: RunSettings) -> Identity:
@@ -131,17 +132,22 @@ def refuse_another(out: Path, held: Identity | None, wanted: Identity, *, source
     raise RunDiffers(msg, _next_step(out, different))
 
 
+def differences_of_judge(held: Identity | None, wanted: Identity) -> list[str]:
+    """Fields in which two runs have other judges; statements made otherwise are compared one by one."""
+    judge = [field for field in wanted if field.startswith(_SIGNATURE) and field != _STATEMENTS]
+    return [field for field in judge if (held or {}).get(field) != wanted[field]]
+
+
 def refuse_foreign_verdicts(fork: Path, held: Identity | None, wanted: Identity) -> None:
-    """Refuse to take verdicts over from a run of another judge; statements made otherwise are compared one by one.
+    """Refuse to take verdicts over from a run of another judge.
 
     Raises:
         RunDiffers: With the difference field by field.
     """
-    judge = [field for field in wanted if field.startswith(_SIGNATURE) and field != _STATEMENTS]
-    different = [field for field in judge if (held or {}).get(field) != wanted[field]]
+    different = differences_of_judge(held, wanted)
     if different:
         msg = f"no verdict of {fork} is valid here, its judge is another one:\n{_lines(held or {}, wanted, different)}"
-        raise RunDiffers(msg, "Start without --fork.")
+        raise RunDiffers(msg, "Start without --fork, or name a run of this judge without a calibration.")
 
 
 def _lines(held: Identity, wanted: Identity, fields: list[str]) -> str:
@@ -156,6 +162,8 @@ def _short(value: JsonValue) -> str:
 
 def _next_step(out: Path, different: list[str]) -> str:
     another = "choose another folder with --out, or replace the run with --overwrite"
+    if different == [_DECODING]:
+        return f"If the calibration alone is another: --fork {out} --out NEW takes raw verdicts over; else {another}."
     if any(field.startswith(_SIGNATURE) and field != _STATEMENTS for field in different):
         return f"{another[0].upper()}{another[1:]}."
     return f"Take over what is still valid with --fork {out} --out NEW, {another}."

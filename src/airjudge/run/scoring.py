@@ -24,6 +24,7 @@ from airjudge.metrics import ContextRecall
 from airjudge.run.asking import Asking
 from airjudge.run.export import export_all, exports_stand
 from airjudge.run.folder import Ended, RunHeader, is_written, opened_folder, state_of, versions, write_state
+from airjudge.run.fork import Fork, opened_fork
 from airjudge.run.identity import (
     DATA,
     check_run,
@@ -31,7 +32,6 @@ from airjudge.run.identity import (
     identity_of_input,
     identity_of_judge,
     refuse_another,
-    refuse_foreign_verdicts,
 )
 from airjudge.run.interrupts import Interrupts, interrupts
 from airjudge.run.places import Places
@@ -97,7 +97,7 @@ class _Run:
     settings: RunSettings
     store: Store
     journal: Reader
-    fork: Reader | None
+    fork: Fork | None
     start: int = 0
     clock: float = field(default_factory=time.monotonic)
     n_samples: int = 0
@@ -226,9 +226,7 @@ def _begun(source: Source, metric: ContextRecall, out: Path, *, settings: RunSet
         store = held.enter_context(opened_folder(out, overwrite=settings.overwrite))
         journal = held.enter_context(Reader(out))
         refuse_another(out, held_identity(journal), wanted, source=source)
-        fork = held.enter_context(Reader(settings.fork)) if settings.fork else None
-        if settings.fork and fork:
-            refuse_foreign_verdicts(settings.fork, held_identity(fork), wanted)
+        fork = held.enter_context(opened_fork(settings.fork, metric, wanted)) if settings.fork else None
         if settings.retry_failed:
             store.forget_failures()
         run = _Run(source, metric, out, settings, store, journal, fork)
@@ -261,6 +259,7 @@ def _told(source: Source, metric: ContextRecall, settings: RunSettings) -> dict[
     chosen = settings.model_dump(mode="json", exclude={"overwrite", "retry_failed"})
     return {
         "data": source.name,
+        "inputs": [str(path) for path in source.paths],
         "mapping": dict(source.mapping),
         "settings": {**asked, "statements": metric.statements, "reasons": metric.reasons, **chosen},
         "versions": dict(versions()),
