@@ -128,6 +128,7 @@ def figures_of(judge: Judge, frame: Frame) -> JudgeFigures:
         micro_ci95=summary.micro_ci95,
         usage=state.usage if state else None,
         seconds=state.seconds if state else None,
+        cost=state.cost if state else None,
     )
 
 
