@@ -1,4 +1,4 @@
-"""What tests share: one real vLLM for the whole session."""
+"""What tests share: one real vLLM and one real browser for the whole session."""
 
 import os
 import signal
@@ -15,6 +15,7 @@ from airjudge.profiles import load_profile
 from airjudge.server import Server
 from airjudge.server.process import installed_distribution
 from airjudge.weights import prepared
+from tests.browsing import Browser, missing_browser
 from tests.commands import Command, Ended
 from tests.stub import Stub
 
@@ -63,6 +64,16 @@ def smollm_ready() -> None:
 def smollm_server(smollm_ready: None) -> Iterator[Server]:
     """A real vLLM that serves SmolLM2 with outlines, started and ended by our own code."""
     with server.serve(SMOLLM) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A real Chromium for the tests of one module; skipped where there is none, in CI that is a failure."""
+    missing = missing_browser()
+    if missing:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
+    with Browser(tmp_path_factory.mktemp("chromium")) as running:
         yield running
 
 

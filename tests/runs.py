@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from airjudge import ContextRecall, JudgeSettings
+from airjudge.datasets import Source
 from airjudge.errors import JudgeUnauthorized
 from airjudge.run import RunHeader, RunSettings, score_dataset
 from airjudge.run.folder import EXPORTS
@@ -31,7 +32,7 @@ def write(folder: Path, *rows: Row | str, name: str = "rows.jsonl") -> Path:
 
 def run(
     stub: Stub,
-    data: Path,
+    data: Path | Source,
     out: Path,
     *,
     asked: JudgeSettings = ONE_AT_A_TIME,
@@ -39,7 +40,7 @@ def run(
     on_counts: OnCounts = uncounted,
     **settings: object,
 ) -> RunHeader:
-    """Score a file, one request at a time unless told otherwise; settings of the run by their names."""
+    """Score a file or a source, one request at a time unless told otherwise; settings of the run by their names."""
     metric = ContextRecall(connected(stub, asked), reasons=reasons)
     chosen = RunSettings.model_validate(settings)
     return asyncio.run(score_dataset(data, metric, out, settings=chosen, on_counts=on_counts))

@@ -15,6 +15,7 @@ from airjudge.cli.compare import compare
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
 from airjudge.cli.recorded import import_verdicts
+from airjudge.cli.report import report
 from airjudge.cli.score import score
 from airjudge.cli.serve import serve
 from airjudge.cli.verify import verify
@@ -38,6 +39,7 @@ app.command()(compare)
 app.command()(import_verdicts)
 app.add_typer(batch.app, name="batch")
 app.command()(export)
+app.command()(report)
 app.command()(verify)
 app.command()(calibrate)
 

@@ -58,7 +58,8 @@ def open_source(
     inputs = list(_inputs(paths, spool, overwrite=overwrite))
     _check_distinct(inputs)
     name = _shown(inputs[0].name) if len(inputs) == 1 else f"{len(inputs)} files"
-    return RowSource(name, [row_file(one) for one in inputs], mapping=mapping or {})
+    places = tuple(one.path.absolute() for one in inputs)
+    return RowSource(name, [row_file(one) for one in inputs], mapping=mapping or {}, paths=places)
 
 
 def _inputs(paths: Sequence[str], spool: Path | None, *, overwrite: bool) -> Iterator[Input]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from airjudge.datasets.columns import FIELDS, Columns, check_carried, decide_mapping
@@ -34,6 +35,10 @@ class Source(Protocol):
     @property
     def mapping(self) -> Mapping[str, str]:
         """The column that each of our fields is read from."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Absolute paths under which it can be opened again; none of what a program holds in memory."""
 
     def check_carried(self, names: Sequence[str]) -> None:
         """Refuse columns to carry into the records that there are not: an InputError that lists those there are."""
@@ -91,18 +96,21 @@ class RowFile(Protocol):
 class RowSource:
     """A Source over files of rows."""
 
-    def __init__(self, name: str, files: Sequence[RowFile], *, mapping: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, files: Sequence[RowFile], *, mapping: Mapping[str, str], paths: tuple[Path, ...] = ()
+    ) -> None:
         """Read `files` one after the other.
 
         Args:
             name: What people call them together.
             files: At least one.
             mapping: What the user decided about columns; the rest is decided by their names.
+            paths: Where they lie, absolute, if they are files on a disk.
 
         Raises:
             InputError: If a file cannot be read, or its columns cannot be told.
         """
-        self.name, self._files = name, files
+        self.name, self.paths, self._files = name, paths, files
         self._known = {file.name: file.columns() for file in files}
         self.mapping: Mapping[str, str] = decide_mapping(self._known, mapping)
         # A column that appears later than in the first rows is an optional field still.

@@ -90,6 +90,10 @@ class Reader:
         """Places of the finished samples, ascending."""
         return (_whole(place) for (place,) in self.rows("SELECT place FROM samples ORDER BY place"))
 
+    def ids(self) -> Iterator[tuple[int, str]]:
+        """Places of the finished samples, ascending, with their ids."""
+        return ((_whole(place), str(name)) for place, name in self.rows("SELECT place, id FROM samples ORDER BY place"))
+
     def totals(self) -> Totals:
         """What the finished samples add up to."""
         ((n_samples,),) = self.rows("SELECT count(*) FROM samples")

@@ -48,7 +48,9 @@ class RunState(Record):
 
     `usage` and `seconds` are summed over all starts; `n_taken_over` counts samples with verdicts of the
     run that this one was forked from; `servers` are the accounts of the last start that has ended; `exports`
-    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was.
+    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was. `inputs`
+    are absolute paths that the data lay at, for those who show their texts: nothing is read from there unless
+    its hash is still `data_sha256`.
     """
 
     state: Ended | Literal["running"]
@@ -64,6 +66,7 @@ class RunState(Record):
     starts: tuple[Start, ...]
     n_taken_over: int
     servers: tuple[ServerUse, ...] = ()
+    inputs: tuple[str, ...] = ()
     exports: Mapping[str, str] = {}
     cost: Cost | None = None
     summary: Summary | None = None
@@ -131,6 +134,7 @@ def state_of(journal: Reader) -> RunState:
         "starts": starts,
         "n_taken_over": journal.n_taken(),
         "servers": header.get("servers", []),
+        "inputs": header.get("inputs", []),
     }
     if isinstance(finished, dict):
         return RunHeader.model_validate(fields | finished)

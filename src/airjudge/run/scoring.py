@@ -273,6 +273,7 @@ def _told(source: Source, metric: ContextRecall, settings: RunSettings) -> dict[
     chosen = settings.model_dump(mode="json", exclude={"overwrite", "retry_failed"})
     return {
         "data": source.name,
+        "inputs": [str(path) for path in source.paths],
         "mapping": dict(source.mapping),
         "settings": {**asked, "statements": metric.statements, "reasons": metric.reasons, **chosen},
         "versions": dict(versions()),

@@ -1,0 +1,211 @@
+"""What a report says first of each run: recall with its interval, coverage, distribution, slices, failures."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Final, Self
+
+from airjudge.errors import AirjudgeError
+from airjudge.report.charts import N_BINS, histogram, interval, score_bins, stacked
+from airjudge.report.joining import JoinedSample
+from airjudge.report.markup import Element, Node, element
+from airjudge.report.tables import facts, folded, note, number, section, span, table, with_span
+from airjudge.run import OpenedRun, summed_up
+from airjudge.schema import Slice, Summary
+from airjudge.summary import NONE
+
+N_WORST: Final = 10
+_DEFINITION: Final = (
+    "Recall of a sample is the share of the reference's statements that the retrieved contexts support, as the judge "
+    "rules. The interval comes from resampling whole groups; without groups, samples."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """A run with its summary, of an unfinished one that of the samples that are done."""
+
+    run: OpenedRun
+    summary: Summary
+
+    @classmethod
+    def of(cls, run: OpenedRun) -> Self:
+        """A run with its summary, computed where it has none yet."""
+        by = run.state.settings.get("by")
+        columns = [str(column) for column in by] if isinstance(by, list) else []
+        return cls(run, run.state.summary or summed_up(run.samples, by=columns))
+
+    @property
+    def name(self) -> str:
+        """The name of the run's folder."""
+        return self.run.name
+
+
+def headline(runs: Sequence[Summed]) -> Element:
+    """Mean recall of each run, with what it is a mean of."""
+    parts: list[Node] = [_panel(one, alone=len(runs) == 1) for one in runs]
+    states = [note(_unfinished(one.run)) for one in runs if one.run.state.state != "finished"]
+    definition = element("p", {"class": "lede"}, _DEFINITION)
+    return section("recall", "Context recall", *states, element("div", {"class": "panels"}, *parts), definition)
+
+
+def _panel(one: Summed, *, alone: bool) -> Element:
+    summary = one.summary
+    figure = [
+        element("p", {"class": "big"}, number(summary.mean)),
+        element("p", {"class": "under"}, _under(summary)),
+        element("div", {"class": "range"}, interval(summary.mean, summary.ci95), _ends()),
+    ]
+    name = None if alone else element("h3", {"dir": "auto"}, one.name)
+    counts = facts(_counts(summary))
+    return element(
+        "article",
+        {"class": "panel"},
+        name,
+        element("div", {"class": "figure-side"}, *figure),
+        coverage(summary),
+        counts,
+    )
+
+
+def _under(summary: Summary) -> str:
+    if summary.mean is None:
+        return "no sample has a score"
+    scored = f"mean over {summary.n_scored:,} scored samples"
+    return f"95 % interval {span(summary.ci95)}, {scored}" if summary.ci95 else f"{scored}, too few for an interval"
+
+
+def _ends() -> Element:
+    return element(
+        "p", {"class": "ends", "aria-hidden": "true"}, *(element("span", {}, at) for at in ("0", "0.5", "1"))
+    )
+
+
+def coverage(summary: Summary) -> Element:
+    """How many samples were scored, are undefined, failed: a bar, and the same in words."""
+    parts = (("scored", summary.n_scored), ("undefined", summary.n_undefined), ("failed", summary.n_failed))
+    shown = [(kind, count) for kind, count in parts if count or kind == "scored"]
+    words = [element("span", {"class": f"key {kind}"}, f"{count:,} {kind}") for kind, count in shown]
+    share = "" if summary.sample_coverage is None else f", {summary.sample_coverage:.1%} of them scored"
+    told = element("p", {}, f"{summary.n:,} samples{share}: ", *_between(words))
+    return element("div", {"class": "coverage"}, stacked(parts), told)
+
+
+def _between(words: Sequence[Node]) -> Iterator[Node]:
+    for place, word in enumerate(words):
+        yield from ((", ", word) if place else (word,))
+
+
+def _counts(summary: Summary) -> Iterator[tuple[str, Node]]:
+    yield "All statements", with_span(summary.micro_mean, summary.micro_ci95)
+    if summary.n_failed:
+        yield "Bounds with the failed ones", span(summary.bounds)
+    known = summary.n_verdicts + summary.n_unjudged
+    share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
+    yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}"
+    if summary.n_empty_contexts:
+        yield "Empty retrievals", f"{summary.n_empty_contexts:,}, recall 0 without a question"
+
+
+def _unfinished(run: OpenedRun) -> str:
+    return f"The run {run.name} is {run.state.state}, not finished: the figures are of the samples that are done."
+
+
+def distribution(runs: Sequence[Summed]) -> Element:
+    """How the recall of samples is spread, a drawing and a table for each run."""
+    spreads = element("div", {"class": "spreads"}, *(_spread(one, len(runs)) for one in runs))
+    return section("distribution", "Distribution", spreads)
+
+
+def _spread(one: Summed, n_runs: int) -> Element:
+    counts = score_bins(sample.score for sample in one.run.samples if sample.score is not None)
+    edges = [f"{at / N_BINS:.1f}" for at in range(N_BINS + 1)]
+    names = ["exactly 0", *(f"{low} to {high}" for low, high in pairwise(edges)), "exactly 1"]
+    caption = "Samples by recall" if n_runs == 1 else f"Samples by recall, {one.name}"
+    rows = [(name, f"{count:,}") for name, count in zip(names, counts, strict=True)]
+    told = element("figcaption", {"dir": "auto"}, f"{caption}. The outer bars are exactly 0 and exactly 1.")
+    numbers = folded("The same in numbers", table(caption, ("recall", "samples"), rows, kind="numbers"))
+    return element("figure", {}, told, histogram(counts), numbers)
+
+
+def slices(runs: Sequence[Summed]) -> Element | None:
+    """Recall by each column that a run was sliced by; None if none was."""
+    parts = [part for one in runs for part in _columns(one, len(runs))]
+    return section("slices", "Slices", *parts) if parts else None
+
+
+def _columns(one: Summed, n_runs: int) -> Iterator[Element]:
+    for column, found in groupby(one.summary.slices, key=lambda part: part.column):
+        parts = list(found)
+        where = "" if n_runs == 1 else f", {one.name}"
+        if all(part.value == NONE for part in parts):
+            yield note(f"No sample has a column {column}{where}.")
+            continue
+        head = ("value", "mean of samples", "0 to 1", "all statements", "scored", "failed")
+        yield table(f"Recall by {column}{where}", head, map(_slice_row, parts), kind="slices")
+
+
+def _slice_row(part: Slice) -> tuple[Node, ...]:
+    micro = "undefined" if part.micro_mean is None else f"{part.micro_mean:.3f} of {part.n_statements:,}"
+    drawn = element("div", {"class": "spark"}, interval(part.mean, part.ci95))
+    scored = f"{part.n_scored:,} of {part.n:,}"
+    return part.value, with_span(part.mean, part.ci95), drawn, micro, scored, f"{part.n_failed:,}"
+
+
+def failures(runs: Sequence[Summed]) -> Element | None:
+    """Samples without a score because something failed, by kind; None if there are none."""
+    kinds = _kinds()
+    rows = [
+        (kind, *([one.name] if len(runs) > 1 else []), f"{count:,}", kinds.get(kind, ""))
+        for one in runs
+        for kind, count in one.summary.failures.items()
+    ]
+    if not rows:
+        return None
+    head = ("kind", *(["run"] if len(runs) > 1 else []), "samples", "what it means")
+    return section("failures", "Failures", table("Failed samples by kind", head, rows))
+
+
+def _kinds() -> dict[str, str]:
+    """What each kind of failure means: the sentences that our errors say of themselves."""
+    found: dict[str, str] = {}
+    left: list[type[AirjudgeError]] = [AirjudgeError]
+    while left:
+        one = left.pop()
+        left += one.__subclasses__()
+        first = (one.__doc__ or "").partition("\n")[0]
+        found.setdefault(one.kind, f"{first} {one.hint}".strip())
+    return found
+
+
+def worst(samples: Sequence[JoinedSample], names: Sequence[str]) -> Element | None:
+    """The samples with the lowest recall, and the first statement that each misses; None if nothing is missed."""
+    missed = [one for one in samples if one.lowest is not None and one.lowest < 1][:N_WORST]
+    if not missed:
+        return None
+    by = "" if len(names) == 1 else ", by the lowest recall that a run gives"
+    rows = [(_link(one), number(one.lowest), _counted(one), _first_missed(one)) for one in missed]
+    head = ("sample", "recall", "missed", "first missed statement")
+    return section("worst", "Worst samples", table(f"The {len(missed)} lowest{by}", head, rows, kind="worst"))
+
+
+def _link(sample: JoinedSample) -> Element:
+    return element("a", {"href": f"#sample-{sample.number}", "dir": "auto"}, _short(sample.id, 60))
+
+
+def _counted(sample: JoinedSample) -> str:
+    return f"{len(_missed(sample))} of {len(sample.statements)}"
+
+
+def _first_missed(sample: JoinedSample) -> str:
+    return next((_short(text, 200) for text in _missed(sample)), "no context was retrieved")
+
+
+def _missed(sample: JoinedSample) -> list[str]:
+    """Statements that the run with the lowest recall finds missed."""
+    place = next(at for at, record in enumerate(sample.records) if record is not None and record.score == sample.lowest)
+    return [one.text for one in sample.statements if (verdict := one.verdicts[place]) and verdict.attributed is False]
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
