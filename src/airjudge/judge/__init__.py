@@ -2,8 +2,8 @@
 
 from airjudge.judge.facts import ServerFacts
 from airjudge.judge.flow import first_context_of, together
-from airjudge.judge.judge import NOTHING_KNOWN, Judge, fitting, unheard
-from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, verdict_of
+from airjudge.judge.judge import Judge
+from airjudge.judge.methods import METHODS, NOTHING_KNOWN, Numbered, OnVerdicts, Outcome, fitting, unheard, verdict_of
 from airjudge.judge.settings import JudgeSettings
 
 __all__ = [

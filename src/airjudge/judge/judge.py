@@ -4,8 +4,8 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from types import MappingProxyType, TracebackType
-from typing import Final, Self, TypeGuard
+from types import TracebackType
+from typing import Self
 
 from pydantic import JsonValue
 
@@ -20,7 +20,7 @@ from airjudge.judge.enforcement import Backend, prove_when_up
 from airjudge.judge.facts import ServerFacts, differences
 from airjudge.judge.limit import MOST, AdaptiveLimit
 from airjudge.judge.making import made_by, warm_up
-from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, explained
+from airjudge.judge.methods import METHODS, NOTHING_KNOWN, Numbered, OnVerdicts, Outcome, fitting, unheard, with_reasons
 from airjudge.judge.pool import Member, Pool
 from airjudge.judge.settings import LEAST_WAIT_S, WAIT_S, JudgeSettings
 from airjudge.judge.watch import Watch
@@ -35,19 +35,11 @@ from airjudge.schema import (
     Statement,
     StatementMaker,
     Usage,
-    Verdict,
 )
 from airjudge.server import Server, running, serve
 from airjudge.signature import Provenance, make_signature
 from airjudge.version import __version__
 from airjudge.weights import Progress, silent
-
-NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
-"""No statement has a verdict yet."""
-
-
-def unheard(_: Numbered) -> None:
-    """Let verdicts arrive unheard: they are in the outcomes too."""
 
 
 class Judge:
@@ -320,14 +312,7 @@ class Judge:
         outcomes = await METHODS[self.settings.method](
             asker, sample, statements, known=fitting(known, statements), on_verdicts=on_verdicts
         )
-        if reasons == "none":
-            return outcomes
-        for number, outcome in enumerate(outcomes):
-            if _wants_reason(outcome, reasons):
-                outcomes[number] = told = await explained(asker, sample, outcome)
-                if told is not outcome:
-                    on_verdicts({number: told})
-        return outcomes
+        return await with_reasons(asker, sample, outcomes, reasons=reasons, on_verdicts=on_verdicts)
 
     def signature(self, statements: StatementMaker) -> Signature:
         """What makes this judge's scores comparable; known once the judge was entered.
@@ -400,20 +385,7 @@ class Judge:
         return self._asker
 
 
-def fitting(known: Numbered, statements: Sequence[Statement]) -> Numbered:
-    """The verdicts that are on these statements: by number, id and text."""
-    return {
-        number: known[number]
-        for number, one in enumerate(statements)
-        if number in known and (known[number].id, known[number].text) == (one.id, one.text)
-    }
-
-
 def _check_distinct(roots: Sequence[str]) -> None:
     if not roots or len(set(roots)) < len(roots):
         msg = "a judge needs at least one base URL, and each only once"
         raise InputError(msg)
-
-
-def _wants_reason(outcome: Outcome, reasons: ReasonsPolicy) -> TypeGuard[Verdict]:
-    return isinstance(outcome, Verdict) and (reasons == "all" or outcome.attributed is False)

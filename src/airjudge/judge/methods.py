@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol, TypeGuard
 
 from airjudge import decoding, prompts, scoring
 from airjudge.alignment import align
 from airjudge.errors import EvaluationError, ReplyRefused
 from airjudge.judge.asking import Asker
-from airjudge.schema import Prior, Question, Sample, Statement, Verdict
+from airjudge.schema import Prior, Question, ReasonsPolicy, Sample, Statement, Verdict
 
 Outcome = Verdict | EvaluationError
 """What became of one statement."""
@@ -18,6 +19,23 @@ Numbered = Mapping[int, Verdict]
 
 OnVerdicts = Callable[[Numbered], None]
 """Takes verdicts as they arrive; those of one reply come together."""
+
+
+NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
+"""No statement has a verdict yet."""
+
+
+def unheard(_: Numbered) -> None:
+    """Let verdicts arrive unheard: they are in the outcomes too."""
+
+
+def fitting(known: Numbered, statements: Sequence[Statement]) -> Numbered:
+    """The verdicts that are on these statements: by number, id and text."""
+    return {
+        number: known[number]
+        for number, one in enumerate(statements)
+        if number in known and (known[number].id, known[number].text) == (one.id, one.text)
+    }
 
 
 class Method(Protocol):
@@ -139,7 +157,26 @@ def _joined(statement: Statement, items: Sequence[tuple[decoding.Classification,
     return verdict.model_copy(update={"reason": " ".join(item.reason.strip() for item, _ in items)})
 
 
-async def explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
+async def with_reasons(
+    asker: Asker, sample: Sample, outcomes: Sequence[Outcome], *, reasons: ReasonsPolicy, on_verdicts: OnVerdicts
+) -> list[Outcome]:
+    """Outcomes with the reasons that are wanted, asked for one after the other; each is told as it arrives."""
+    told = list(outcomes)
+    for number, outcome in enumerate(outcomes):
+        if _wants_reason(outcome, reasons):
+            told[number] = verdict = await _explained(asker, sample, outcome)
+            if verdict is not outcome:
+                on_verdicts({number: verdict})
+    return told
+
+
+def _wants_reason(outcome: Outcome, reasons: ReasonsPolicy) -> TypeGuard[Verdict]:
+    if reasons == "none" or not isinstance(outcome, Verdict):
+        return False
+    return reasons == "all" or outcome.attributed is False
+
+
+async def _explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
     """The verdict with a reason, asked for after it; without one if that question fails."""
     if verdict.attributed is None or verdict.reason is not None:
         return verdict
