@@ -152,7 +152,7 @@ def test_an_address_outside_is_refused_before_any_name_is_looked_up(
         ("--wait-for-server", "-1"),
         ("--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/v1"),
         ("--timeout", "0"),
-        ("--statements", "claims"),
+        ("--statements", "words"),
         ("--method", "opik"),
     ],
 )
