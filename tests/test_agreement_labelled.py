@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from airjudge.agreement import (
     Bools,
+    Floats,
     Indices,
     auc,
     auc_bootstrap,
@@ -139,7 +140,7 @@ def test_the_interval_of_auc_is_that_of_resampled_statements() -> None:
     # The same draws of groups, once as weights and once as gathered statements.
     rng = np.random.default_rng(1)
     labels, groups = rng.random(120) < 0.5, rng.integers(30, size=120)
-    scores = np.round(rng.random(120) + 0.3 * labels, 1)
+    scores: Floats = np.round(rng.random(120) + np.where(labels, 0.3, 0.0), 1)
 
     def gathered(chosen: Indices) -> float | None:
         return auc(labels[chosen], scores[chosen])

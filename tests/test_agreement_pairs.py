@@ -92,7 +92,7 @@ def test_without_statements_agreement_is_undefined(measure: Measure) -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=40, deadline=None)
 @given(pairs=PAIRS)
-def test_who_comes_first_and_which_class_is_true_do_not_matter(measure: Measure, pairs: list[tuple[bool, bool]]) -> None:
+def test_neither_order_nor_the_name_of_a_class_matters(measure: Measure, pairs: list[tuple[bool, bool]]) -> None:
     a, b = np.array(pairs, dtype=bool).T
     value = measure(a, b)
     assert value == measure(b, a)

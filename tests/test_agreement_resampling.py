@@ -28,6 +28,7 @@ from airjudge.agreement import (
     rate_of,
     raw_agreement,
     resampled_sums,
+    resampling,
     sensitivity_of,
     sensitivity_specificity,
     sign_flip_test,
@@ -194,8 +195,10 @@ def test_the_fast_bootstrap_agrees_with_the_general_one(of_counts: Callable[[Flo
     assert fast == pytest.approx(slow, abs=0.015)
 
 
-def test_drawing_kinds_of_groups_is_drawing_groups() -> None:
+@pytest.mark.parametrize("many_kinds", [2000, 0])
+def test_drawing_kinds_of_groups_is_drawing_groups(many_kinds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Of n rows drawn with replacement a sum has mean n · mean and variance n · variance (population).
+    monkeypatch.setattr(resampling, "_MANY_KINDS", many_kinds)
     rows = np.array([[1.0, 0], [1, 0], [0, 2], [3, 1], [0, 2]])
     sums = resampled_sums(rows, rng=drawn(4), n_resamples=20_000)
     assert sums.shape == (20_000, 2)
@@ -285,6 +288,15 @@ def test_statements_that_differ_together_are_less_evidence() -> None:
     # Twelve statements, all for the first judge: alone p = 2/2^12; from three samples 2/2^3.
     assert mcnemar_exact(12, 0) == 2 / 2**12
     assert sign_flip_test(np.array([4.0, 4, 4]), rng=drawn()) == 2 / 2**3
+
+
+def test_as_many_sizes_of_differences_as_groups_are_drawn_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The normal limit: p of |z| = sum / root of the sum of squares.
+    values = drawn(9).normal(0.1, 1, size=400)
+    expected = 2 * stats.norm.sf(abs(values.sum()) / np.sqrt((values**2).sum()))
+    for many_kinds in (2000, 0):
+        monkeypatch.setattr(resampling, "_MANY_KINDS", many_kinds)
+        assert sign_flip_test(values, rng=drawn(10)) == pytest.approx(expected, abs=0.015)
 
 
 def test_a_drawn_p_is_never_zero() -> None:

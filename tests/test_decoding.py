@@ -42,8 +42,8 @@ def test_a_keyword_that_is_not_enforced_is_found_at_any_depth() -> None:
 
 def test_a_verdict_is_valid_though_its_token_limit_cut_it() -> None:
     decoding.check_reply(decoding.VERDICT, completion("1", "length"))
-    assert decoding.read_label(completion("1", "length")) is True
-    assert decoding.read_label(completion("0", "stop")) is False
+    assert decoding.read_verdict(decoding.VERDICT, completion("1", "length"))[0] is True
+    assert decoding.read_verdict(decoding.VERDICT, completion("0", "stop"))[0] is False
 
 
 @pytest.mark.parametrize("text", ["7", "01", " 1", "yes", "Sure: 1", "1.0", "", '{"verdict": 1}', "true"])
@@ -54,17 +54,17 @@ def test_a_reply_that_ended_outside_its_automaton_shows_a_server_that_does_not_e
 
 def test_a_cut_reply_without_verdict_is_truncated_and_never_zero() -> None:
     with pytest.raises(ReplyTruncated):
-        decoding.read_label(completion("", "length"))
+        decoding.read_verdict(decoding.VERDICT, completion("", "length"))
 
 
 def test_a_thousand_spaces_are_a_runaway() -> None:
     with pytest.raises(ReplyRunaway):
-        decoding.read_label(completion(" " * 1000, "length"))
+        decoding.read_verdict(decoding.VERDICT, completion(" " * 1000, "length"))
 
 
 def test_one_piece_repeated_to_the_limit_is_a_runaway() -> None:
     with pytest.raises(ReplyRunaway):
-        decoding.read_label(completion("0 because " + "no no and " * 40, "length"))
+        decoding.read_verdict(decoding.VERDICT, completion("0 because " + "no no and " * 40, "length"))
 
 
 def test_a_long_refused_reply_is_shortened_in_its_error() -> None:

@@ -41,6 +41,26 @@ def committed_within(folder: Path, n_verdicts: int, seconds: float) -> bool:
     return True
 
 
+def test_a_group_is_due_when_its_oldest_verdict_has_waited_50_ms_or_32_have_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("airjudge.journal.writer.time.monotonic", lambda: now)
+    with Store(tmp_path) as store:
+        waiting = Writer(store, start=1, spent=spent)
+        waiting.put_verdicts(0, {0: verdict(0)})
+        now = 100.049
+        waiting.put_verdicts(0, {1: verdict(1)})
+        assert not waiting._is_due()
+        now = 100.051
+        assert waiting._is_due()
+        full = Writer(store, start=1, spent=spent)
+        full.put_verdicts(0, {number: verdict(number) for number in range(31)})
+        assert not full._is_due()
+        full.put_verdicts(1, {0: verdict(0)})
+        assert full._is_due()
+
+
 async def test_records_come_back_as_they_were_put_in_input_order(tmp_path: Path) -> None:
     failed = ScoredSample(
         id="ü\0 b",

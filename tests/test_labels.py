@@ -26,9 +26,14 @@ def test_a_label_whose_text_is_another_is_on_no_statement() -> None:
     assert found(labels(("1", "Another text.", True)), scored(("1", "A."))) == [None]
 
 
-def test_a_text_that_occurs_twice_takes_its_labels_in_order() -> None:
-    known = labels((None, "A.", True), (None, "A.", False))
-    assert found(known, scored(("1", "A."), ("2", "A."), ("3", "A."))) == [True, False, None]
+def test_a_label_by_text_is_on_each_statement_with_that_text() -> None:
+    known = labels((None, "A.", True), ("3", "A.", False))
+    assert found(known, scored(("1", "A."), ("2", "B."), ("3", "A."))) == [True, None, True]
+
+
+def test_a_name_that_may_be_id_or_text_is_looked_for_as_both() -> None:
+    known = Labels("people", {"q": (Label(sample="q", named="2", attributed=True),)})
+    assert found(known, scored(("1", "A."), ("2", "B."), ("3", "2"))) == [None, True, True]
 
 
 def test_the_group_is_that_of_the_sample_then_that_of_the_labels_then_the_sample_itself() -> None:

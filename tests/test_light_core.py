@@ -33,7 +33,16 @@ def test_importing_airjudge_loads_no_model_library() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["'--help'", "'--version'", "'models', '--help'", "'score', '--help'", "'report', '--help'", "'check', '--help'"],
+    [
+        "'--help'",
+        "'--version'",
+        "'models', '--help'",
+        "'score', '--help'",
+        "'check', '--help'",
+        "'report', '--help'",
+        "'import-verdicts', '--help'",
+        "'batch', 'export', '--help'",
+    ],
 )
 def test_asking_the_command_for_help_loads_no_model_library(words: str) -> None:
     packages = imported_packages(HELP.format(words))

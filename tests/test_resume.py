@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -295,11 +296,13 @@ def test_only_the_columns_to_keep_are_carried_into_the_records(stub: Stub, tmp_p
     assert second.metadata == {"user_input": "What did Harbour B open?"}
 
 
-@pytest.mark.parametrize("option", ["keep", "by"])
-def test_a_column_that_no_row_has_is_refused_before_anything_is_asked(stub: Stub, tmp_path: Path, option: str) -> None:
+@pytest.mark.parametrize("options", [{"keep": ("kind", "group", "knid")}, {"by": ("kind", "group", "knid")}])
+def test_a_column_that_no_row_has_is_refused_before_anything_is_asked(
+    stub: Stub, tmp_path: Path, options: dict[str, Any]
+) -> None:
     data = write(tmp_path, row("A") | {"lang": "en", "kind": "short"})
     with pytest.raises(InputError, match="no column knid to carry") as caught:
-        run(stub, data, tmp_path / "out", **{option: ("kind", "group", "knid")})
+        run(stub, data, tmp_path / "out", **options)
     assert caught.value.hint == "There are: user_input, reference, retrieved_contexts, group, lang, kind"
     assert not stub.requests
     assert not (tmp_path / "out").exists()

@@ -84,7 +84,7 @@ class Terms:
     """How a data set is counted.
 
     `limit` is the longest prompt with its reply that the judge reads, in units of the encoder; None if it
-    is not known. `pointwise` is what the judge is asked about a statement.
+    is not known. `pointwise` is what the judge is asked about a statement, `form` in which form.
     `max_listed` bounds the lists of bad lines and of long prompts; None lists all.
     """
 
@@ -92,6 +92,7 @@ class Terms:
     maker: StatementMaker
     limit: int | None = None
     pointwise: Pointwise = field(default_factory=Pointwise)
+    form: prompts.Form = prompts.plain
     max_listed: int | None = None
 
 
@@ -140,7 +141,8 @@ class _Survey:
         self._counts["empty"] += empty
         if statements and not empty:
             asked = [prompts.asked(sample, one, self._terms.pointwise) for one in statements]
-            self._add_prompts(entry, list(chain.from_iterable(asked)), name=sample.id)
+            posed = [self._terms.form(one) for one in chain.from_iterable(asked)]
+            self._add_prompts(entry, posed, name=sample.id)
 
     def _add_prompts(self, entry: Entry, asked: Sequence[Question], *, name: str) -> None:
         units = self._terms.encoder.encode([one.messages for one in asked])

@@ -4,6 +4,10 @@ Few schemas, none of which depends on a sample: the server compiles each once. T
 outlines_core enforces (`enum`, `minItems`, required fields) and no `maxLength`, which compiles slowly:
 a reply is bounded by its token limit. Every reply is checked here against the automaton of its schema,
 since servers and proxies have dropped the field and answered HTTP 200.
+
+Hosted providers take an object at the root alone, write their own white space and escapes, and may enforce
+nothing. So each schema has an object form for them, whose automaton is that of JSON: exactly the object asked
+for, with no word or fence around it.
 """
 
 import json
@@ -34,6 +38,17 @@ class Classification(Record):
     attributed: Literal[0, 1]
 
 
+_ITEM: JsonValue = {
+    "type": "object",
+    "properties": {
+        "statement": {"type": "string"},
+        "reason": {"type": "string"},
+        "attributed": {"type": "integer", "enum": [0, 1]},
+    },
+    "required": ["statement", "reason", "attributed"],
+    "additionalProperties": False,
+}
+
 VERDICT = ReplySchema("verdict", {"type": "integer", "enum": [0, 1]})
 REASON = ReplySchema("reason", {"type": "string"})
 CANARY = ReplySchema("canary", {"type": "string", "enum": ["canary"]})
@@ -42,20 +57,7 @@ CLASSIFICATIONS = ReplySchema(
     {
         "type": "object",
         "properties": {
-            "classifications": {
-                "type": "array",
-                "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "statement": {"type": "string"},
-                        "reason": {"type": "string"},
-                        "attributed": {"type": "integer", "enum": [0, 1]},
-                    },
-                    "required": ["statement", "reason", "attributed"],
-                    "additionalProperties": False,
-                },
-            },
+            "classifications": {"type": "array", "minItems": 1, "items": _ITEM},
         },
         "required": ["classifications"],
         "additionalProperties": False,
@@ -64,6 +66,34 @@ CLASSIFICATIONS = ReplySchema(
 
 
 ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS)
+"""Those that a vLLM server compiles."""
+
+
+def _object_of(name: str, inner: JsonValue) -> ReplySchema:
+    """A schema as hosted providers take it: an object of one required field, and nothing else in it."""
+    return ReplySchema(
+        name,
+        {"type": "object", "properties": {name: inner}, "required": [name], "additionalProperties": False},
+    )
+
+
+VERDICT_OBJECT = _object_of("attributed", {"type": "integer", "enum": [0, 1]})
+REASON_OBJECT = _object_of("reason", {"type": "string"})
+CANARY_OBJECT = _object_of("canary", {"type": "string", "enum": ["canary"]})
+OBJECT_FORMS: Mapping[ReplySchema, ReplySchema] = {
+    VERDICT: VERDICT_OBJECT,
+    REASON: REASON_OBJECT,
+    CANARY: CANARY_OBJECT,
+    # Not all providers know minItems; an empty list is completed one statement at a time.
+    CLASSIFICATIONS: _object_of("classifications", {"type": "array", "items": _ITEM}),
+}
+"""Each schema's form for hosted providers."""
+
+_SPACE = r"[ \t\n\r]*"
+_JSON_STRING = r'"([^"\\\x00-\x1F]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
+"""White space and strings as RFC 8259 has them; outlines writes less of both."""
+_BEFORE, _BEHIND = b' \t\n\r":', b" \t\n\r},"
+"""What a token may hold beside a label."""
 
 
 def unenforced_keywords(json_schema: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
@@ -80,8 +110,13 @@ def unenforced_keywords(json_schema: JsonValue | Mapping[str, JsonValue]) -> Ite
 
 @cache
 def pattern(schema: ReplySchema) -> re.Pattern[str]:
-    """The regular expression that the server's automaton for this schema accepts."""
-    return re.compile(build_regex_from_schema(json.dumps(schema.json_schema)))
+    """The regular expression that the server's automaton for this schema accepts; of an object form, JSON's own."""
+    text = json.dumps(schema.json_schema)
+    if schema not in OBJECT_FORMS.values():
+        return re.compile(build_regex_from_schema(text))
+    outlines_string = build_regex_from_schema('{"type":"string"}')
+    inner = build_regex_from_schema(text, _SPACE).replace(outlines_string, _JSON_STRING)
+    return re.compile(f"{_SPACE}{inner}{_SPACE}")
 
 
 def matches(schema: ReplySchema, text: str) -> bool:
@@ -102,19 +137,27 @@ def check_reply(schema: ReplySchema, completion: Completion) -> None:
         raise ReplyRefused(completion.text)
 
 
-def read_label(completion: Completion) -> bool:
-    """The verdict of a reply under `VERDICT`: true for 1.
+def read_verdict(schema: ReplySchema, completion: Completion) -> tuple[bool, float | None]:
+    """The verdict of a reply, true for 1, and its probability where the server gave logprobs that fit the text.
+
+    Args:
+        schema: `VERDICT`, whose reply is one token, or `VERDICT_OBJECT`.
+        completion: The reply.
 
     Raises:
         ReplyRunaway: If the token limit cut it in a stretch of whitespace or repetition.
         ReplyTruncated: If the token limit cut it otherwise.
-        ReplyRefused: If it is anything else but 0 or 1.
+        ReplyRefused: If it is anything else but a verdict under the schema.
     """
-    if matches(VERDICT, completion.text):
-        return completion.text == "1"
-    if completion.finish_reason != "length":
-        raise ReplyRefused(completion.text)
-    raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+    if not matches(schema, completion.text):
+        if completion.finish_reason != "length":
+            raise ReplyRefused(completion.text)
+        raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+    if schema is VERDICT:
+        alternatives = completion.tokens[0].alternatives if completion.tokens else ()
+        return completion.text == "1", scoring.verdict_probability(alternatives)
+    digit = max(completion.text.rfind("0"), completion.text.rfind("1"))
+    return completion.text[digit] == "1", _probability_at(completion, digit)
 
 
 def _runs_away(text: str) -> bool:
@@ -124,14 +167,16 @@ def _runs_away(text: str) -> bool:
 
 
 def read_reason(completion: Completion) -> str:
-    """The text of a reply under `REASON`; a cut one ends at its last whole word with an ellipsis."""
-    if matches(REASON, completion.text):
-        return str(json.loads(completion.text)).strip()
-    whole = re.match(r'"(?:[^"\\\x00-\x1f\x7f-\x9f]|\\["\\/bfnrt])*', completion.text)
+    """The text of a reply under `REASON` or its object form; a cut one ends at its last whole word with an ellipsis."""
+    text = re.sub(rf'^{_SPACE}\{{{_SPACE}"reason"{_SPACE}:{_SPACE}', "", completion.text)
+    whole = re.match(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*("?)', text)
     if whole is None:
         raise ReplyRefused(completion.text)
-    text = str(json.loads(whole.group() + '"')).strip()
-    return f"{text.rsplit(None, 1)[0]} …" if " " in text else f"{text}…"
+    # A cut surrogate pair cannot be written down.
+    told = str(json.loads(whole.group() + ("" if whole[1] else '"'))).encode("utf-8", "ignore").decode().strip()
+    if whole[1]:
+        return told
+    return f"{told.rsplit(None, 1)[0]} …" if " " in told else f"{told}…"
 
 
 def read_classifications(completion: Completion) -> list[tuple[Classification, float | None]]:
@@ -144,7 +189,7 @@ def read_classifications(completion: Completion) -> list[tuple[Classification, f
         ReplyRefused: If an item is whole and not one of ours.
     """
     text = completion.text
-    start = re.match(r'\{\s?"classifications"\s?:\s?\[\s?', text)
+    start = re.match(r'\s*\{\s*"classifications"\s*:\s*\[\s*', text)
     items: list[tuple[Classification, float | None]] = []
     at = start.end() if start else len(text)
     while at < len(text) and text[at] == "{":
@@ -158,18 +203,24 @@ def read_classifications(completion: Completion) -> list[tuple[Classification, f
             raise ReplyRefused(text[at:end]) from error
         digit = text.rindex(str(item.attributed), at, end)
         items.append((item, _probability_at(completion, digit)))
-        separator = re.match(r"\s?,\s?", text[end:])
+        separator = re.match(r"\s*,\s*", text[end:])
         at = end + separator.end() if separator else len(text)
     return items
 
 
 def _probability_at(completion: Completion, place: int) -> float | None:
-    """The probability of label 1 at a character of a reply, from the token that wrote it."""
-    target = len(completion.text[:place].encode("utf-8"))
-    offset = 0
+    """The probability of label 1 at a character of a reply, from the token that wrote it.
+
+    None if the tokens do not spell the text up to there: then nothing says which one it is. A token may hold
+    marks of JSON beside the label, on which the label does not depend.
+    """
+    before = completion.text[:place].encode("utf-8")
+    written = b""
     for token in completion.tokens:
-        # Only a token that is the label alone, white space aside, has alternatives that are labels.
-        if offset <= target < offset + len(token.token):
-            return scoring.verdict_probability(token.alternatives)
-        offset += len(token.token)
+        if len(written) + len(token.token) <= len(before):
+            written += token.token
+            continue
+        if not (written + token.token).startswith(before + completion.text[place].encode()):
+            return None
+        return scoring.verdict_probability((one.lstrip(_BEFORE).rstrip(_BEHIND), lp) for one, lp in token.alternatives)
     return None

@@ -4,6 +4,9 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 ├── EvaluationError              one sample cannot be scored; becomes a record, the others go on
 │   ├── DatasetError             a line of the data set does not describe a sample
 │   ├── DuplicateId              an id that an earlier sample has
+│   ├── NotRecorded              a judge whose verdicts came as a file ruled not on all statements
+│   ├── AnswerMissing            a batch of answers has none to a question
+│   ├── AnswersDiffer            a batch has two answers to a question, which contradict each other
 │   ├── EmptyContexts            no context to judge against, where that was asked to be an error
 │   ├── PromptTooLong            the prompt does not fit the model's context
 │   ├── ReplyRefused             the reply does not match the schema's automaton
@@ -23,6 +26,8 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── JudgeRemote              the address is neither loopback nor private
 │   ├── JudgeUnauthorized        the server wants another key
 │   ├── JudgeNotServed           the server serves another model
+│   ├── JudgeQuota               the account at a provider has nothing left to spend
+│   ├── BudgetSpent              the run has cost what it may cost
 │   ├── JudgeForeign             what answers is not an OpenAI-compatible server
 │   ├── JudgeChanged             a server came back with another model, version or enforcement
 │   ├── JudgesDiffer             the servers of one pool are not the same judge
@@ -91,20 +96,61 @@ class EmptyContexts(EvaluationError):
         return "retrieved_contexts is empty or all blank"
 
 
+class NotRecorded(EvaluationError):
+    """A judge whose verdicts came as a file did not rule on all statements of a sample."""
+
+    kind = "not_recorded"
+    hint = "Score the sample by a judge that can be asked, or leave it out of the data."
+
+    def __init__(self, judge: str, n_missing: int, n_statements: int) -> None:
+        """Keep who did not rule, and how many statements of how many that concerns."""
+        super().__init__(judge, n_missing, n_statements)
+        self.judge, self.n_missing, self.n_statements = judge, n_missing, n_statements
+
+    def __str__(self) -> str:
+        """Say what is missing."""
+        return f"{self.judge} ruled on {self.n_statements - self.n_missing} of {self.n_statements} statements"
+
+
+class AnswerMissing(EvaluationError):
+    """A batch of answers has none to a question."""
+
+    kind = "answer_missing"
+    hint = "Import all files that the batch brought back, that of the errors too."
+
+    def __str__(self) -> str:
+        """Say what is missing."""
+        return "the batch holds no answer to this question"
+
+
+class AnswersDiffer(EvaluationError):
+    """A batch has two answers to a question, which contradict each other."""
+
+    kind = "answers_differ"
+    hint = "Import the answers of one batch alone."
+
+    def __str__(self) -> str:
+        """Say what is wrong."""
+        return "the batch holds answers to this question that contradict each other"
+
+
 class PromptTooLong(EvaluationError):
     """The prompt and its reply do not fit the model's context."""
 
     kind = "prompt_too_long"
     hint = "Retrieve fewer or shorter contexts, or serve the judge with a longer context."
 
-    def __init__(self, prompt_tokens: int, limit: int) -> None:
-        """Keep both counts, in tokens of the judge's tokenizer."""
+    def __init__(self, prompt_tokens: int | None, limit: int | None) -> None:
+        """Keep both counts, in tokens of the judge's tokenizer; None where the server did not tell."""
         super().__init__(prompt_tokens, limit)
         self.prompt_tokens, self.limit = prompt_tokens, limit
 
     def __str__(self) -> str:
         """Give both token counts."""
-        return f"the prompt has {self.prompt_tokens} tokens, the judge reads at most {self.limit}"
+        has = "too many" if self.prompt_tokens is None else self.prompt_tokens
+        return f"the prompt has {has} tokens" + (
+            "" if self.limit is None else f", the judge reads at most {self.limit}"
+        )
 
 
 class ReplyRefused(EvaluationError):
@@ -270,11 +316,25 @@ class JudgeNotServed(JudgeError):
     kind = "judge_not_served"
 
 
+class JudgeQuota(JudgeError):
+    """The account at a provider has nothing left to spend."""
+
+    kind = "judge_quota"
+    hint = "Add credit or raise the account's limit; then the same command goes on."
+
+
+class BudgetSpent(JudgeError):
+    """The run has cost what it may cost; what was paid for is kept."""
+
+    kind = "budget_spent"
+    hint = "To go on, give the same command with a higher --max-cost."
+
+
 class JudgeForeign(JudgeError):
     """What answers is not an OpenAI-compatible server."""
 
     kind = "judge_foreign"
-    hint = "The base URL of a vLLM server looks like http://127.0.0.1:8000/v1"
+    hint = "The base URL of a vLLM server looks like http://127.0.0.1:8000/v1; a provider documents its own."
 
 
 class JudgeChanged(JudgeError):

@@ -52,16 +52,10 @@ class Labels:
     def on(self, sample: ScoredSample) -> tuple[Label | None, ...]:
         """The label of each statement of a sample, in order; None where there is none.
 
-        Of a text that occurs twice in a sample the first label is on the first statement.
+        A label that names a text alone is on each statement with that text.
         """
-        left = list(self.by_sample.get(sample.id, ()))
-        found: list[Label | None] = []
-        for verdict in sample.statements:
-            label = next((one for one in left if one.is_on(verdict)), None)
-            if label is not None:
-                left.remove(label)
-            found.append(label)
-        return tuple(found)
+        own = self.by_sample.get(sample.id, ())
+        return tuple(next((one for one in own if one.is_on(verdict)), None) for verdict in sample.statements)
 
     def group_of(self, sample: ScoredSample) -> str:
         """The unit of independence of a sample: its group, that which the labels know, or the sample itself."""

@@ -123,7 +123,7 @@ class ContextRecall:
         statement is missed, and the judge is not asked. `known` and `on_verdicts` are those of `Judge.rule`.
         """
         if not any(text.strip() for text in sample.retrieved_contexts):
-            return self._without_contexts(sample, zero_if_empty=zero_if_empty)
+            return without_contexts(sample, split_statements(sample, self.statements), zero_if_empty=zero_if_empty)
         statements = split_statements(sample, self.statements)
         outcomes = await self.judge.rule(sample, statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts)
         return record(sample, statements, outcomes)
@@ -131,14 +131,6 @@ class ContextRecall:
     async def _ruled(self, sample: Sample) -> tuple[tuple[Statement, ...], list[Outcome]]:
         statements = split_statements(sample, self.statements)
         return statements, await self.judge.rule(sample, statements, reasons=self.reasons)
-
-    def _without_contexts(self, sample: Sample, *, zero_if_empty: bool) -> ScoredSample:
-        statements = split_statements(sample, self.statements)
-        outcomes: list[Outcome] = [
-            Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts()
-            for one in statements
-        ]
-        return record(sample, statements, outcomes).model_copy(update={"empty_contexts": True})
 
     def _result(self, scored: ScoredSample) -> RecallResult:
         return RecallResult(
@@ -178,6 +170,14 @@ def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[O
     score = scoring.context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"
     return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=sample.group)
+
+
+def without_contexts(sample: Sample, statements: Sequence[Statement], *, zero_if_empty: bool) -> ScoredSample:
+    """The record of a sample whose contexts are all blank: each statement is missed, or that is an error."""
+    outcomes: list[Outcome] = [
+        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts() for one in statements
+    ]
+    return record(sample, statements, outcomes).model_copy(update={"empty_contexts": True})
 
 
 def checked_sample(user_input: object, reference: object, retrieved_contexts: object) -> Sample:

@@ -9,13 +9,14 @@ template could take for one of its own tokens is broken up first.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from unicodedata import east_asian_width
 
 from pydantic import JsonValue
 
 from airjudge import evidence
-from airjudge.decoding import CANARY, CLASSIFICATIONS, REASON, VERDICT
+from airjudge.decoding import CANARY, CLASSIFICATIONS, OBJECT_FORMS, REASON, VERDICT
 from airjudge.schema import Message, Pointwise, Question, Sample, Statement
 
 VERDICT_TOP_LOGPROBS = 20
@@ -26,6 +27,12 @@ NO_CONTEXT = "N/A"
 REASON_TOKENS = 96
 RAGAS_TOKENS = 1024
 """The seed's own limit for its one reply."""
+
+OBJECT_TOKENS = 32
+"""Room for what an object costs more than the plain reply: its key, its marks, white space of a provider's own."""
+
+Form = Callable[[Question], Question]
+"""Brings a question into the form in which a judge is asked it."""
 
 _SYSTEM = (
     "You check whether statements are supported by contexts. Rely on the contexts alone, not on what you know. "
@@ -43,6 +50,11 @@ _WHY = {
     True: "In one sentence, in the language of the statement: what in the contexts supports it?",
     False: "In one sentence, in the language of the statement: what in it do the contexts not support?",
 }
+_OBJECTS = {
+    VERDICT: 'Reply with this JSON object and nothing else: {"attributed": 1} or {"attributed": 0}',
+    REASON: 'Reply with this JSON object and nothing else: {"reason": "…"}',
+}
+"""What is said of a reply's form to a provider that may not enforce it; nothing about the canary's."""
 _CANARY = "Reply with the single word: hello"
 
 
@@ -82,6 +94,25 @@ def reason(sample: Sample, statement: Statement, *, attributed: bool) -> Questio
     before = pointwise(sample, statement).messages
     told = (Message("assistant", str(int(attributed))), Message("user", _WHY[attributed]))
     return Question(before + told, REASON, max_tokens=REASON_TOKENS)
+
+
+def plain(question: Question) -> Question:
+    """A question as it is: the form for servers whose decoding we constrain."""
+    return question
+
+
+def as_object(question: Question) -> Question:
+    """A question whose reply is a JSON object: the form for hosted providers and for batch files.
+
+    The words say it too, since a provider may ignore the schema; the single call shows its object anyway.
+    """
+    schema = OBJECT_FORMS[question.schema]
+    posed = replace(question, schema=schema, max_tokens=question.max_tokens + OBJECT_TOKENS)
+    told = _OBJECTS.get(question.schema)
+    if told is None:
+        return posed
+    *before, last = question.messages
+    return replace(posed, messages=(*before, replace(last, content=f"{last.content} {told}")))
 
 
 def canary() -> Question:
@@ -157,8 +188,8 @@ def warm_up(method: str) -> tuple[Question, ...]:
     return (verdict,) if method == "pointwise" else (verdict, ragas(_PROBE))
 
 
-def wording(method: str) -> JsonValue:
-    """Every word that a method asks with, the schemas of the replies, and what decides which words are sent.
+def wording(method: str, form: Form = plain) -> JsonValue:
+    """Every word that a method asks with in a form, the schemas of the replies, and what decides which words are sent.
 
     It is what a signature digests.
     """
@@ -171,6 +202,6 @@ def wording(method: str) -> JsonValue:
     ]
     words: list[JsonValue] = [
         [[[one.role, one.content] for one in question.messages], dict(question.schema.json_schema)]
-        for question in questions
+        for question in map(form, questions)
     ]
     return [*words, FRAGMENT_COLUMNS, *evidence.RULE]

@@ -118,6 +118,32 @@ class Usage(Record):
         )
 
 
+class Cost(Record):
+    """An amount of money, in a currency that may stay unnamed."""
+
+    amount: float
+    currency: str = ""
+
+    def __str__(self) -> str:
+        """Give the amount to four digits, and the currency."""
+        return f"{self.amount:.4g} {self.currency}".rstrip()
+
+
+class Price(Record):
+    """What a million tokens cost, in a currency that may stay unnamed; cached ones are counted in full."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    currency: str = ""
+
+    def cost(self, usage: Usage) -> Cost | None:
+        """What a usage costs; None for requests of which the server told no tokens."""
+        if usage.requests and not usage.prompt_tokens:
+            return None
+        millionths = usage.prompt_tokens * self.input + usage.completion_tokens * self.output
+        return Cost(amount=millionths / 1e6, currency=self.currency)
+
+
 class ServerUse(Record):
     """What one server of a judge was asked in one entry, and what went wrong with it.
 
@@ -198,6 +224,20 @@ class Slice(Record):
     n_statements: int
 
 
+class Abstained(Record):
+    """Verdicts that a calibration leaves to people, and the range that they allow recall; of scored samples alone.
+
+    `band` holds their probabilities, ends included. `bounds` are what the summary's `mean` would be if all of them
+    were missed, and if all were attributed; `micro_bounds` the same of its `micro_mean`.
+    """
+
+    band: tuple[float, float]
+    n_statements: int
+    n_samples: int
+    bounds: tuple[float, float] | None
+    micro_bounds: tuple[float, float] | None
+
+
 class Summary(Record):
     """Many samples in a few numbers; `mean` and its interval are over scored samples. Undefined is None.
 
@@ -205,7 +245,8 @@ class Summary(Record):
     statement without verdict were missed, and if every one were attributed. `n_statements` are those
     of the scored samples, which `micro_mean` is over; `n_verdicts` and `n_unjudged` are statements of
     all samples, with and without a verdict. `sample_coverage` is the share of samples that are scored,
-    `statement_coverage` the share of known statements that have a verdict. It is made of samples
+    `statement_coverage` the share of known statements that have a verdict; `abstained` is there if the
+    run's calibration has a band. It is made of samples
     alone: what they cost stands beside it, so that runs with equal results have equal summaries.
     """
 
@@ -225,6 +266,7 @@ class Summary(Record):
     statement_coverage: float | None
     n_empty_contexts: int
     failures: Mapping[str, int]
+    abstained: Abstained | None = None
     slices: tuple[Slice, ...] = ()
 
 
@@ -264,9 +306,10 @@ class TokenAlternatives:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a backend brought back: raw text, why it ended, its tokens, its cost."""
+    """What a backend brought back: raw text, why it ended, its tokens, its cost, and which model says it wrote it."""
 
     text: str
     finish_reason: str
     tokens: tuple[TokenAlternatives, ...]
     usage: Usage
+    model: str = ""

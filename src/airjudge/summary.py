@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from airjudge.schema import Rates, ScoredSample, Slice, Summary, Usage
+from airjudge.calibration import abstains
+from airjudge.schema import Abstained, Rates, ScoredSample, Slice, Summary, Usage
 from airjudge.scoring import recall_bounds
 from airjudge.tally import Interval, Recalls, exact_sum
 
@@ -37,9 +38,48 @@ class _Part:
 
 
 @dataclass(slots=True)
+class _Doubts:
+    """The verdicts of scored samples that lie in a band, and what recall is at least and at most with them."""
+
+    band: tuple[float, float] | None
+    lows: Counter[float] = field(default_factory=Counter)
+    highs: Counter[float] = field(default_factory=Counter)
+    n_samples: int = 0
+    n_statements: int = 0
+    n_sure: int = 0
+
+    def add(self, sample: ScoredSample) -> None:
+        """Count a scored sample, if anybody asked."""
+        if self.band is None:
+            return
+        doubted = [abstains(one, self.band) for one in sample.statements]
+        n_sure = sum(one.attributed is True for one, doubt in zip(sample.statements, doubted, strict=True) if not doubt)
+        self.lows[n_sure / len(doubted)] += 1
+        self.highs[(n_sure + sum(doubted)) / len(doubted)] += 1
+        self.n_samples += any(doubted)
+        self.n_statements += sum(doubted)
+        self.n_sure += n_sure
+
+    def record(self, n_scored: int, n_statements: int) -> Abstained | None:
+        """What the summary tells of it; None without a band."""
+        if self.band is None:
+            return None
+        low, high = (exact_sum(counted.items()) for counted in (self.lows, self.highs))
+        n_possible = self.n_sure + self.n_statements
+        return Abstained(
+            band=self.band,
+            n_statements=self.n_statements,
+            n_samples=self.n_samples,
+            bounds=(low / n_scored, high / n_scored) if n_scored else None,
+            micro_bounds=(self.n_sure / n_statements, n_possible / n_statements) if n_statements else None,
+        )
+
+
+@dataclass(slots=True)
 class _Whole:
     """All samples, with what only their summary says."""
 
+    doubts: _Doubts
     part: _Part = field(default_factory=_Part)
     failures: Counter[str] = field(default_factory=Counter)
     lows: Counter[float] = field(default_factory=Counter)
@@ -51,6 +91,8 @@ class _Whole:
     def add(self, sample: ScoredSample) -> None:
         """Count one sample, and what its failure leaves open."""
         self.part.add(sample)
+        if sample.status == "scored":
+            self.doubts.add(sample)
         n_judged = sum(v.attributed is not None for v in sample.statements)
         self.n_verdicts += n_judged
         self.n_unjudged += len(sample.statements) - n_judged
@@ -87,13 +129,20 @@ class _Slices:
         return [_slice(self.column, value, part, seed=seed) for value, part in [*ordered, *last]]
 
 
-def summarise(samples: Iterable[ScoredSample], *, rng: np.random.Generator, by: Sequence[str] = ()) -> Summary:
+def summarise(
+    samples: Iterable[ScoredSample],
+    *,
+    rng: np.random.Generator,
+    by: Sequence[str] = (),
+    band: tuple[float, float] | None = None,
+) -> Summary:
     """Mean recall of many samples, its interval, how many have no score, and the same of slices.
 
     Args:
         samples: Read once; memory grows with the number of groups only.
         rng: Where the bootstrap's randomness comes from.
         by: Metadata columns to slice by; `group` is the sample's group.
+        band: Probabilities of verdicts that are left to people, ends included; None if none are.
 
     Returns:
         `mean` is over scored samples (macro), `micro_mean` over their statements, of which there
@@ -104,7 +153,7 @@ def summarise(samples: Iterable[ScoredSample], *, rng: np.random.Generator, by: 
     Raises:
         ValueError: If a sample says that it is scored and has no score.
     """
-    whole, columns = _Whole(), [_Slices(column) for column in dict.fromkeys(by)]
+    whole, columns = _Whole(_Doubts(band)), [_Slices(column) for column in dict.fromkeys(by)]
     for sample in samples:
         whole.add(sample)
         for column in columns:
@@ -153,6 +202,7 @@ def _means(whole: _Whole, ci95: Interval, micro_ci95: Interval) -> Summary:
         statement_coverage=_ratio(whole.n_verdicts, whole.n_verdicts + whole.n_unjudged),
         n_empty_contexts=whole.n_empty_contexts,
         failures=dict(sorted(whole.failures.items())),
+        abstained=whole.doubts.record(n_scored, n_statements),
     )
 
 

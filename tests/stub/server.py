@@ -26,7 +26,7 @@ _NOT_FOUND: Body = {"detail": "Not Found"}
 
 
 @dataclass
-class _Call:
+class Call:
     """A recorded request on its way through the stub; `prompt` only of a chat."""
 
     stub: "Stub"
@@ -127,7 +127,7 @@ class Stub:
         """Record a request, then let the first fault that applies act, else reply."""
         record = self._record(request, await request.read())
         try:
-            call = _Call(self, record, request)
+            call = Call(self, record, request)
             if record.path.endswith(CHAT):
                 call.prompt = self._engine.admit(record.body)
                 async with self._places:
@@ -160,7 +160,7 @@ class Stub:
         self.requests.append(record)
         return record
 
-    def reply(self, call: _Call, twist: Twist) -> web.Response:
+    def reply(self, call: Call, twist: Twist) -> web.Response:
         """Reply as vLLM does.
 
         Raises:
@@ -175,7 +175,7 @@ class Stub:
             return web.Response(text=self._metrics() if path == "/metrics" else "", content_type="text/plain")
         return _json(self._body(call, path, twist))
 
-    def _body(self, call: _Call, path: str, twist: Twist) -> Body:
+    def _body(self, call: Call, path: str, twist: Twist) -> Body:
         match f"{call.record.method} {path}":
             case "POST /v1/chat/completions" if call.prompt:
                 return self._engine.chat(call.record.body, call.prompt, twist)

@@ -52,7 +52,7 @@ def clustered_mean(values: Floats, groups: npt.ArrayLike) -> ClusteredMean | Non
         ValueError: If there are not as many groups as values.
 
     Source:
-        Cochran (1977), Sampling Techniques, section 9A.2 (ratio to size), without finite population correction.
+        Cochran (1977), Sampling Techniques, chapter 9A (ratio to size), without finite population correction.
     """
     sums = sums_by_group(np.stack([values, np.ones_like(values)], axis=1), groups)
     n_groups, n = len(sums), len(values)

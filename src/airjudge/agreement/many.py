@@ -109,7 +109,7 @@ def flip_rate(verdicts: Floats) -> float | None:
         ValueError: If a verdict is other than 0, 1 and NaN, or the shape is not two-dimensional.
 
     Source:
-        One less the observed agreement of Fleiss (1971), equation 2. doi:10.1037/h0031619
+        1 less the observed agreement of Fleiss (1971). doi:10.1037/h0031619
     """
     check_binary(verdicts)
     n_true, n_false = (verdicts == 1).sum(axis=0), (verdicts == 0).sum(axis=0)
@@ -172,9 +172,7 @@ def alternative_annotator_test(
     )
 
 
-def _against(
-    votes: Floats, judge: Bools, *, row: int, units: npt.NDArray[np.generic], epsilon: float
-) -> AltAnnotator:
+def _against(votes: Floats, judge: Bools, *, row: int, units: npt.NDArray[np.generic], epsilon: float) -> AltAnnotator:
     """The judge against one annotator, before it is known how many tests there are."""
     others = np.delete(votes, row, axis=0)
     n_true, n_false = (others == 1).sum(axis=0), (others == 0).sum(axis=0)

@@ -1,5 +1,7 @@
 """Two judges' scores of the same samples: do their means differ, are they equivalent, do they move together."""
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
@@ -8,6 +10,9 @@ from airjudge.agreement.arrays import Floats, check_finite, check_shapes, divide
 from airjudge.agreement.clusters import clustered_mean, sums_by_group
 from airjudge.agreement.resampling import Interval, table_bootstrap
 from airjudge.schema import Record
+
+_LEVEL: Final = 1e-12
+"""Scores closer than this differ by rounding alone."""
 
 
 class Difference(Record):
@@ -79,7 +84,7 @@ def equivalence(x: Floats, y: Floats, groups: npt.ArrayLike, *, margin: float) -
 
     Source:
         Schuirmann (1987), doi:10.1007/BF01068419; the standard error is Cochran (1977), Sampling
-        Techniques, section 9A.2 (ratio to size).
+        Techniques, chapter 9A (ratio to size).
     """
     if not margin > 0:
         msg = f"the margin must be above 0: got {margin}"
@@ -122,7 +127,7 @@ def pearson(x: Floats, y: Floats) -> float | None:
         Pearson (1896). doi:10.1098/rsta.1896.0007
     """
     _check_scores(x, y)
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    if len(x) < 2 or min(np.ptp(x), np.ptp(y)) < _LEVEL:
         return None
     a, b = x - x.mean(), y - y.mean()
     return float(np.clip((a @ b) / (np.linalg.norm(a) * np.linalg.norm(b)), -1, 1))
@@ -145,7 +150,7 @@ def spearman(x: Floats, y: Floats) -> float | None:
         Spearman (1904). doi:10.2307/1412159
     """
     _check_scores(x, y)
-    return pearson(stats.rankdata(x), stats.rankdata(y))
+    return pearson(stats.rankdata(np.round(x / _LEVEL)), stats.rankdata(np.round(y / _LEVEL)))
 
 
 def _sums_of_differences(x: Floats, y: Floats, groups: npt.ArrayLike) -> Floats:

@@ -56,7 +56,7 @@ def gwet_ac1(a: Bools, b: Bools) -> float | None:
         ValueError: If the shapes differ or are not one-dimensional.
 
     Source:
-        Gwet (2008), equations 5 and 6 for two raters and two categories. doi:10.1348/000711006X126600
+        Gwet (2008), for two raters and two categories. doi:10.1348/000711006X126600
     """
     return defined(ac1_of(table(a, b)))
 

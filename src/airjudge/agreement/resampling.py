@@ -15,6 +15,9 @@ DEFINED_SHARE: Final = 0.9
 """An interval needs at least this share of its resamples to have a value."""
 
 _CELLS_AT_ONCE: Final = 4_000_000
+_MANY_KINDS: Final = 2000
+"""From so many kinds on, draws are made one by one: a binomial for each kind costs more."""
+
 _ENUMERATED: Final = 14
 """Up to so many groups all signs are tried: 2^14 are about as many as are drawn otherwise."""
 
@@ -118,7 +121,7 @@ def resampled_sums(rows: Floats, *, rng: np.random.Generator, n_resamples: int =
     """Sums of as many rows as there are, drawn with replacement, so many times.
 
     Equal rows are exchangeable, so how often each kind of row is drawn is multinomial: the same bootstrap, at a
-    cost that grows with the kinds of rows alone. The order of rows does not show in it.
+    cost that grows with the kinds of rows alone, as long as they are few. The order of rows does not show in it.
 
     Args:
         rows: One row for each group, shape (n_groups, n_columns).
@@ -131,10 +134,14 @@ def resampled_sums(rows: Floats, *, rng: np.random.Generator, n_resamples: int =
     if len(rows) == 0:
         return np.zeros((n_resamples, rows.shape[1]))
     kinds, counts = np.unique(rows, axis=0, return_counts=True)
-    shares = counts / len(rows)
+    n_rows = len(rows)
+    if len(kinds) > max(_MANY_KINDS, n_rows // 16):
+        ordered = np.repeat(kinds, counts, axis=0)
+        draws = (rng.integers(n_rows, size=n_rows) for _ in range(n_resamples))
+        return np.stack([np.bincount(draw, minlength=n_rows) @ ordered for draw in draws])
     chunk = max(1, _CELLS_AT_ONCE // len(kinds))
     sizes = (min(chunk, n_resamples - start) for start in range(0, n_resamples, chunk))
-    return np.concatenate([rng.multinomial(len(rows), shares, size=size) @ kinds for size in sizes])
+    return np.concatenate([rng.multinomial(n_rows, counts / n_rows, size=size) @ kinds for size in sizes])
 
 
 def percentile_interval(values: Floats) -> Interval:
@@ -181,11 +188,17 @@ def sign_flip_test(differences: Floats, *, rng: np.random.Generator, n_permutati
     if counts.sum() <= _ENUMERATED:
         signs = np.array(list(product((-1.0, 1.0), repeat=int(counts.sum()))))
         return float(np.mean(np.abs(signs @ np.repeat(sizes, counts)) >= limit))
-    chunk = max(1, _CELLS_AT_ONCE // len(sizes))
-    extreme = 0
-    for start in range(0, n_permutations, chunk):
-        shape = (min(chunk, n_permutations - start), len(sizes))
-        # Of m equal sizes the number with a plus is binomial, so their sum is size · (2 plus - m).
-        sums = (2 * rng.binomial(counts, 0.5, size=shape) - counts) @ sizes
-        extreme += int((np.abs(sums) >= limit).sum())
+    extreme = int((np.abs(_sums_under_random_signs(sizes, counts, rng=rng, n=n_permutations)) >= limit).sum())
     return (1 + extreme) / (1 + n_permutations)
+
+
+def _sums_under_random_signs(sizes: Floats, counts: Indices, *, rng: np.random.Generator, n: int) -> Floats:
+    """Sums of sizes, each as often as it is counted, with a fair sign each time; shape (n,)."""
+    if len(sizes) > _MANY_KINDS:
+        values = np.repeat(sizes, counts)
+        signs = (rng.integers(0, 2, size=len(values), dtype=np.bool_) for _ in range(n))
+        return np.array([2 * float(values[plus].sum()) for plus in signs]) - float(values.sum())
+    chunk = max(1, _CELLS_AT_ONCE // len(sizes))
+    shapes = ((min(chunk, n - start), len(sizes)) for start in range(0, n, chunk))
+    # Of m equal sizes the number with a plus is binomial, so their sum is size · (2 plus - m).
+    return np.concatenate([(2 * rng.binomial(counts, 0.5, size=shape) - counts) @ sizes for shape in shapes])

@@ -16,6 +16,7 @@ from airjudge.errors import (
     AirjudgeError,
     JudgeForeign,
     JudgeNotServed,
+    JudgeQuota,
     JudgeUnauthorized,
     JudgeUnreachable,
     RequestFailed,
@@ -45,6 +46,7 @@ class FaultKind(StrEnum):
     refused = "refused"
     unauthorized = "unauthorized"
     unknown = "unknown"
+    quota = "quota"
     late = "late"
     busy = "busy"
     failed = "failed"
@@ -77,6 +79,7 @@ TABLE: Mapping[FaultKind, Ruling] = {
     FaultKind.refused: Ruling("fail"),
     FaultKind.unauthorized: Ruling("stop"),
     FaultKind.unknown: Ruling("stop", suspect=True),
+    FaultKind.quota: Ruling("stop"),
     FaultKind.late: Ruling("again", TRIES),
     FaultKind.busy: Ruling("again", BUSY_TRIES),
     FaultKind.failed: Ruling("again", TRIES, suspect=True, counts_when_away=True),
@@ -100,7 +103,13 @@ def kind_of(fault: Fault) -> FaultKind:
             return FaultKind.foreign
         case RequestTimeout():
             return FaultKind.silent
-    return _kind_of_status(fault.status, fault.message)
+    return FaultKind.quota if is_quota(fault) else _kind_of_status(fault.status, fault.message)
+
+
+def is_quota(fault: HttpFault) -> bool:
+    """Whether an account has nothing left to spend, which no waiting brings back."""
+    spent = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+    return fault.status == 402 or (fault.status == 429 and fault.code in spent)
 
 
 def _kind_of_status(status: int, words: str) -> FaultKind:
@@ -114,9 +123,15 @@ def _kind_of_status(status: int, words: str) -> FaultKind:
     return FaultKind.over_length if status == 400 and is_over_length(words) else FaultKind.refused
 
 
+_OVER_LENGTH = (
+    r"maximum context length|max_model_len|longer than the maximum model length"
+    r"|prompt is too long|exceeds the maximum number of tokens"
+)
+
+
 def is_over_length(words: str) -> bool:
     """Whether a server's words say that a prompt is too long for its model."""
-    return re.search(r"maximum context length|max_model_len|longer than the maximum model length", words) is not None
+    return re.search(_OVER_LENGTH, words) is not None
 
 
 def may_pass(fault: Fault) -> bool:
@@ -156,6 +171,8 @@ def error_of(fault: Fault, n_tries: int) -> AirjudgeError:
     match fault:
         case JudgeUnauthorized() | RequestTimeout() | JudgeUnreachable():
             return fault
+        case HttpFault() if is_quota(fault):
+            return JudgeQuota(f"the account has nothing left to spend: {fault}")
         case HttpFault(status=404):
             return JudgeNotServed(f"the server no longer serves the model: {fault}")
     return RequestFailed(str(fault), n_tries)

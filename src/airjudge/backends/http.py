@@ -7,7 +7,6 @@ moment of connecting, so that it cannot point elsewhere later.
 
 import asyncio
 import ipaddress
-import json
 import socket
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,6 +17,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
+from airjudge.backends.refusal import asked_pause_s, read_refusal
 from airjudge.errors import (
     InputError,
     JudgeForeign,
@@ -30,6 +30,8 @@ from airjudge.errors import (
 MAX_REPLY_BYTES = 16 * 2**20
 """No reply to our questions comes near; a server that sends more is not a judge."""
 
+SHORTEST_SECRET = 12
+"""Characters of an API key from which on it is taken out of what a server says."""
 
 PRIVATE = tuple(
     ipaddress.ip_network(network)
@@ -41,13 +43,14 @@ PRIVATE = tuple(
 class HttpFault(Exception):
     """A failed exchange that another try, or the caller's knowledge, may settle.
 
-    `status` is the HTTP status, or 0 when the connection broke; `retry_after_s` is what the server asked for.
+    `status` is the HTTP status, or 0 when the connection broke; `retry_after_s` is what the server asked for;
+    `code` is its name for the error, if it has one.
     """
 
-    def __init__(self, status: int, message: str, retry_after_s: float | None = None) -> None:
-        """Keep status, the server's own words and its Retry-After in seconds."""
+    def __init__(self, status: int, message: str, retry_after_s: float | None = None, *, code: str = "") -> None:
+        """Keep status, the server's own words and code, and the pause it asked for in seconds."""
         super().__init__(status, message, retry_after_s)
-        self.status, self.message, self.retry_after_s = status, message, retry_after_s
+        self.status, self.message, self.retry_after_s, self.code = status, message, retry_after_s, code
 
     def __str__(self) -> str:
         """Say what the server said."""
@@ -138,6 +141,8 @@ class HttpSession:
     def __init__(self, address: Address, *, api_key: str | None, allow_remote: bool) -> None:
         """Open nothing yet; who asks bounds the number of connections."""
         self.address = address
+        # A short key may be a word of any reply; those of providers are longer.
+        self._secret = api_key.encode() if api_key and len(api_key) >= SHORTEST_SECRET else None
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._allow_remote = allow_remote
         self._session: aiohttp.ClientSession | None = None
@@ -200,13 +205,14 @@ class HttpSession:
         except TimeoutError as error:
             raise RequestTimeout(timeout_s) from error
         except aiohttp.ClientConnectorError as error:
-            msg_0 = f"nobody answers at {url}: {error.os_error.strerror or error}"
-            raise JudgeUnreachable(msg_0) from error
+            raise _unreachable(url, error) from error
         except (aiohttp.ClientError, ConnectionError) as error:
             raise HttpFault(0, f"the connection broke: {str(error) or type(error).__name__}") from error
         raw = bytes(received)
         if len(raw) > MAX_REPLY_BYTES:
             raise HttpFault(response.status, f"more than {MAX_REPLY_BYTES} bytes came back")
+        if self._secret:  # an error may quote it, and errors are shown and logged
+            raw = raw.replace(self._secret, b"***")
         _check_status(response, raw, url)
         return raw
 
@@ -215,33 +221,27 @@ def _check_status(response: aiohttp.ClientResponse, raw: bytes, url: str) -> Non
     """Raise for a status that is not 2xx, in the server's own words."""
     if 200 <= response.status < 300:
         return
+    said = read_refusal(raw)
     if response.status in {401, 403}:
-        msg = f"{url} refuses the API key (HTTP {response.status})"
+        # What is said to a wrong key may quote it; what is said to a right one tells what it may not do.
+        why = f": {said.words}" if response.status == 403 else ""
+        msg = f"{url} refuses the API key (HTTP {response.status}){why}"
         raise JudgeUnauthorized(msg)
     if 300 <= response.status < 400:
         msg = f"{url} redirects elsewhere; redirects are not followed"
         raise JudgeForeign(msg)
-    raise HttpFault(response.status, _server_words(raw), _retry_after(response.headers.get("Retry-After")))
+    raise HttpFault(response.status, said.words, asked_pause_s(response.headers), code=said.code)
 
 
-def _server_words(raw: bytes) -> str:
-    """The message of an OpenAI error body, else the start of the body, on one line."""
-    text = raw[:2000].decode("utf-8", errors="replace")
-    try:
-        found = json.loads(raw)
-    except ValueError:
-        found = None
-    if isinstance(found, dict):
-        inner = found.get("error")
-        told = inner if isinstance(inner, dict) else found
-        message = told.get("message") or told.get("detail") or told.get("error")
-        text = message if isinstance(message, str) else text
-    return " ".join(text.split())[:500] or "no message"
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Seconds of a Retry-After header; None without one, or where it is a date."""
-    try:
-        return max(0.0, float(header)) if header else None
-    except ValueError:
-        return None
+def _unreachable(url: str, error: aiohttp.ClientConnectorError) -> JudgeUnreachable:
+    """Nobody there, or somebody whose TLS this machine does not accept."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
+        msg = f"the certificate of {url} is not accepted: {why}"
+        return JudgeUnreachable(msg, "Check the address; trust an authority of your own with SSL_CERT_FILE=FILE.")
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        reason = getattr(error.os_error, "reason", None) or error.os_error
+        msg = f"no TLS connection to {url}: {reason}"
+        return JudgeUnreachable(msg, "Check whether the port speaks https or http.")
+    msg = f"nobody answers at {url}: {error.os_error.strerror or error}"
+    return JudgeUnreachable(msg)

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -51,10 +51,10 @@ class Connection:
     """How a server is reached. `cache_salt` keeps a run's prefix cache apart from others'."""
 
     base_url: str
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     allow_remote: bool = False
     timeout_s: float = 300.0
-    cache_salt: str | None = None
+    cache_salt: str | None = field(default=None, repr=False)
     chat_template_kwargs: Mapping[str, JsonValue] | None = None
 
 
@@ -171,7 +171,7 @@ class VllmBackend:
         Raises:
             Fault: If the server has no such route, or fails.
         """
-        body = {"model": self.model, "messages": _wire_messages(messages), **self._template()}
+        body = {"model": self.model, "messages": wire_messages(messages), **self._template()}
         url = f"{self._address.root}/tokenize"
         raw = await self._http.post(url, json.dumps(body).encode(), timeout_s=self.connection.timeout_s)
         return read_reply(TokenCount, raw, url).count
@@ -232,7 +232,7 @@ class VllmBackend:
 
     def body(self, question: Question) -> bytes:
         """The request as it goes over the wire; the same question has the same bytes each time."""
-        messages = _JSON.encode(_wire_messages(question.messages))
+        messages = _JSON.encode(wire_messages(question.messages))
         return b'{"messages":%b,%b' % (messages.encode("utf-8", errors="replace"), self._rest_of_body(question)[1:])
 
     def _rest_of_body(self, question: Question) -> bytes:
@@ -270,11 +270,12 @@ class VllmBackend:
         """What an over-length refusal amounts to; counted again, since the number in it may be of another limit."""
         limits = [int(number) for number in re.findall(r"maximum context length is (\d+)", words)]
         try:
-            count = await self.count_tokens(question.messages)
+            count: int | None = await self.count_tokens(question.messages)
         except FAULTS:
-            count = 0
-        return PromptTooLong(count, (limits or [0])[0])
+            count = None
+        return PromptTooLong(count, limits[0] if limits else None)
 
 
-def _wire_messages(messages: Sequence[Message]) -> list[JsonValue]:
+def wire_messages(messages: Sequence[Message]) -> list[JsonValue]:
+    """Messages as a request holds them."""
     return [{"role": one.role, "content": one.content} for one in messages]

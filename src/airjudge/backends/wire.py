@@ -30,7 +30,7 @@ class _TopLogprob:
 
 @dataclass(slots=True)
 class _TokenLogprob(_TopLogprob):
-    top_logprobs: list[_TopLogprob] = field(default_factory=list)
+    top_logprobs: list[_TopLogprob] | None = field(default_factory=list)
 
 
 class _Logprobs(_Wire):
@@ -39,6 +39,7 @@ class _Logprobs(_Wire):
 
 class _Message(_Wire):
     content: str | None = None
+    refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
 
@@ -63,18 +64,20 @@ class ChatCompletion(_Wire):
     """The reply of /v1/chat/completions."""
 
     choices: list[_Choice] = Field(min_length=1)
+    model: str = ""
     usage: _Usage | None = None
 
     def completion(self) -> Completion:
-        """Its first choice; where `content` is empty, what a reasoning parser moved away from it."""
+        """Its first choice; where `content` is empty, a refusal, or what a reasoning parser moved away from it."""
         choice = self.choices[0]
         message, usage = choice.message, self.usage or _Usage()
         listed = (choice.logprobs.content if choice.logprobs else None) or []
         return Completion(
-            text=message.content or message.reasoning or message.reasoning_content or "",
+            model=self.model,
+            text=message.content or message.refusal or message.reasoning or message.reasoning_content or "",
             finish_reason=choice.finish_reason or "",
             tokens=tuple(
-                TokenAlternatives(one.raw(), tuple((top.raw(), top.logprob) for top in one.top_logprobs))
+                TokenAlternatives(one.raw(), tuple((top.raw(), top.logprob) for top in one.top_logprobs or ()))
                 for one in listed
             ),
             usage=Usage(

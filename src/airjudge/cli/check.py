@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airjudge.cli.options import Columns, Data, Maker, Statements
+from airjudge.cli.judging import HOSTED, price_of
+from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceOut, Statements
 from airjudge.errors import InputError, WeightsError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from airjudge.check import Encoder, Report, Terms
     from airjudge.datasets import Source
     from airjudge.profiles import Profile
+    from airjudge.schema import StatementMaker
 
 SHOWN = 20
 
@@ -27,7 +29,8 @@ def check(
     *,
     columns: Columns = None,
     judge: Annotated[
-        str | None, typer.Option(help="Count tokens as this judge. [default: one for this machine]")
+        str | None,
+        typer.Option(help="Count as this judge does; hosted: as a provider is asked. [default: one for this machine]"),
     ] = None,
     statements: Statements = Maker.given,
     rate: Annotated[
@@ -35,26 +38,30 @@ def check(
         typer.Option(min=0.001, metavar="TOKENS_PER_S", help="How many tokens the judge computes."),
     ] = None,
     like: Annotated[Path | None, typer.Option(metavar="RUN", help="Take the rate from a finished run.")] = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
+    currency: Currency = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with all bad lines.")] = False,
 ) -> None:
-    """Read a data set without a judge: columns, counts, bad lines, tokens and time.
+    """Read a data set without a judge: columns, counts, bad lines, tokens, time and cost.
 
     Exit code 0 if every line is a sample, 1 if some are not, 2 if the data set cannot be read.
     """
-    from airjudge.check import Terms, check_data
+    from airjudge.check import check_data
+    from airjudge.cli.cost import priced
     from airjudge.cli.render import stages
     from airjudge.datasets import open_source, parse_mapping
 
     speed = _rate(rate, like)
+    price = price_of(price_in, price_out, currency=currency, max_cost=None)
     with tempfile.TemporaryDirectory(prefix="airjudge-") as folder, stages() as told:
         source = open_source(data, mapping=parse_mapping(columns or ()), spool=Path(folder, "input"))
-        profile = _profile(judge)
-        encoder, note = _encoder(profile)
-        limit = None if note else profile.served_context
-        shown = None if as_json else SHOWN
-        terms = Terms(encoder, statements.value, limit=limit, pointwise=profile.pointwise, max_listed=shown)
+        profile = None if judge == HOSTED else _profile(judge)
+        terms, note = _terms(profile, statements.value, max_listed=None if as_json else SHOWN)
         report = check_data(source, terms, on_progress=told)
         found = _as_object(source, report, profile, terms=terms, rate=speed) | ({"note": note} if note else {})
+        cost = priced(report, price, terms).cost if price else None
+        found["cost"] = cost.model_dump() if cost else None
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
     else:
@@ -94,6 +101,19 @@ def _profile(judge: str | None) -> "Profile":
     return load_profile(judge or default_profile_name("gpu" if this_machine().gpus else "cpu"))
 
 
+def _terms(profile: "Profile | None", maker: "StatementMaker", *, max_listed: int | None) -> "tuple[Terms, str]":
+    """How a judge's prompts are counted, and a note where that is not by its own tokens."""
+    from airjudge import prompts
+    from airjudge.check import Terms, Utf8
+
+    if profile is None:
+        note = "bytes are counted, not tokens: a provider tells them only when it is asked"
+        return Terms(Utf8(), maker, form=prompts.as_object, max_listed=max_listed), note
+    encoder, note = _encoder(profile)
+    limit = None if note else profile.served_context
+    return Terms(encoder, maker, limit=limit, pointwise=profile.pointwise, max_listed=max_listed), note
+
+
 def _encoder(profile: "Profile") -> "tuple[Encoder, str]":
     """The judge's tokenizer; where it is not here, bytes and a note that says so."""
     from airjudge.check import Utf8
@@ -106,7 +126,7 @@ def _encoder(profile: "Profile") -> "tuple[Encoder, str]":
 
 
 def _as_object(
-    source: "Source", report: "Report", profile: "Profile", *, terms: "Terms", rate: float | None
+    source: "Source", report: "Report", profile: "Profile | None", *, terms: "Terms", rate: float | None
 ) -> "dict[str, JsonValue]":
     """All that was found, as `--json` prints it."""
     counts: dict[str, JsonValue] = report.model_dump(mode="json", exclude={"prompt_units", "computed_units"})
@@ -116,8 +136,8 @@ def _as_object(
         "data": source.name,
         "data_sha256": source.digest(),
         "mapping": dict(source.mapping),
-        "judge": profile.id,
-        "max_context": profile.served_context,
+        "judge": profile.id if profile else HOSTED,
+        "max_context": profile.served_context if profile else None,
         "statement_maker": terms.maker,
         "unit": unit,
         **counts,
@@ -167,15 +187,21 @@ def _counts(report: "Report") -> "Sequence[tuple[str, str]]":
 
 
 def _costs(found: "dict[str, JsonValue]", report: "Report") -> "Sequence[tuple[str, str]]":
+    from airjudge.schema import Cost
+
     unit = found["unit"]
     shared = f"{report.computed_units} after sharing within samples"
+    reads = f"; {found['judge']} reads {found['max_context']} tokens" if found["max_context"] else ""
     rows = [
         ("requests", f"{report.n_requests}"),
         ("prompts", f"{report.prompt_units} {unit}, {shared}"),
-        ("longest prompt", f"{report.longest_prompt} {unit}; {found['judge']} reads {found['max_context']} tokens"),
+        ("longest prompt", f"{report.longest_prompt} {unit}{reads}"),
     ]
     if report.n_too_long:
         rows.append(("too long", f"{report.n_too_long} samples"))
+    if isinstance(found["cost"], dict):
+        by_bytes = " (4 bytes a token)" if unit == "bytes" else ""
+        rows.append(("cost", f"about {Cost.model_validate(found['cost'])}, without reasons{by_bytes}"))
     if found["seconds"] is not None:
         rows.append(("time", f"{found['seconds']:.1f} s at {found['rate']:.0f} tokens a second"))
     return rows

@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
-from airjudge.cli import models
+from airjudge.cli import batch, models
+from airjudge.cli.calibrate import calibrate
 from airjudge.cli.check import check
 from airjudge.cli.compare import compare
 from airjudge.cli.demo import demo
 from airjudge.cli.export import export
+from airjudge.cli.recorded import import_verdicts
 from airjudge.cli.report import report
 from airjudge.cli.score import score
 from airjudge.cli.serve import serve
@@ -34,9 +36,12 @@ app.command()(serve)
 app.command()(check)
 app.command()(score)
 app.command()(compare)
+app.command()(import_verdicts)
+app.add_typer(batch.app, name="batch")
 app.command()(export)
 app.command()(report)
 app.command()(verify)
+app.command()(calibrate)
 
 
 def _print_version(value: bool) -> None:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from airjudge.gates import GateResult
 from airjudge.run import RunHeader
-from airjudge.schema import Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
+from airjudge.schema import Abstained, Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
 from airjudge.summary import NONE, rates
 from airjudge.weights import Progress
 
@@ -76,6 +76,7 @@ def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[
         **header.summary.model_dump(mode="json"),
         "signature": str(header.signature),
         **header.usage.model_dump(),
+        "cost": header.cost.model_dump() if header.cost else None,
         "seconds": round(header.seconds, 3),
         "n_taken_over": header.n_taken_over,
         "rates": speed.model_dump() if speed else None,
@@ -89,6 +90,10 @@ def print_summary(header: RunHeader, out: Path) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
     table.add_row("recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95))
+    if summary.abstained is not None:
+        table.add_row("left to people", _abstained(summary.abstained, summary.n_statements))
+        table.add_row("recall with those", _range(summary.abstained.bounds))
+        table.add_row("their list", Text(f"airjudge export {out} --format csv --table abstained"))
     table.add_row("samples", _sample_counts(header))
     if summary.failures:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
@@ -97,9 +102,11 @@ def print_summary(header: RunHeader, out: Path) -> None:
     if header.n_taken_over:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     table.add_row("tokens", _tokens(header.usage))
+    if header.cost:
+        table.add_row("cost", Text(printable(str(header.cost))))
     table.add_row("time", _time(header))
-    table.add_row("signature", Text(str(header.signature)))
-    table.add_row("written to", Text(str(out)))
+    table.add_row("signature", Text(printable(str(header.signature))))
+    table.add_row("written to", Text(printable(str(out))))
     console.print(table)
     _print_slices(summary.slices, console)
 
@@ -132,6 +139,11 @@ def _slice_cells(one: Slice) -> tuple[str, str, str, str]:
         mean = _number(one.mean) + (f" ({one.ci95[0]:.3f} to {one.ci95[1]:.3f})" if one.ci95 else "")
     micro = "-" if one.micro_mean is None else f"{one.micro_mean:.3f} of {one.n_statements}"
     return mean, micro, f"{one.n_scored} of {one.n}", str(one.n_failed)
+
+
+def _abstained(told: Abstained, n_statements: int) -> str:
+    """How many verdicts lie in the band, and where that is."""
+    return f"{told.n_statements} of {n_statements} verdicts, of probability {_range(told.band)}"
 
 
 def _statement_counts(summary: Summary) -> str:
@@ -195,7 +207,7 @@ def print_samples(samples: Sequence[tuple[Sample, ScoredSample]], signature: Sig
         table.add_section()
     console = Console()
     console.print(table)
-    console.print(Text(f"signature: {signature}"))
+    console.print(Text(printable(f"signature: {signature}")))
 
 
 def _outcome(scored: ScoredSample) -> str:

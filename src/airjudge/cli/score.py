@@ -1,16 +1,19 @@
 """`airjudge score`: a data set in, a run folder and its summary out."""
 
 import asyncio
-import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from airjudge.cli.options import Columns, Data, Maker, Statements
+from airjudge.cli.judging import Named, judge_of, price_of
+from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceOut, Statements
+
+if TYPE_CHECKING:
+    from airjudge.calibration import Calibration
 
 
 class _Method(StrEnum):
@@ -44,9 +47,16 @@ def score(
     out: Annotated[Path, typer.Option(help="Folder of the run; made, or gone on with.")],
     *,
     columns: Columns = None,
-    judge: Annotated[str | None, typer.Option(help="Judge profile to use; see: airjudge models list.")] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="Judge profile to use, see airjudge models list; or hosted: a provider at --base-url."),
+    ] = None,
     base_url: Annotated[
-        list[str] | None, typer.Option(help="A vLLM server that runs already; several make one pool.")
+        list[str] | None,
+        typer.Option(
+            help="A vLLM server that runs already, which --judge may name the profile of; several make one pool. "
+            "With --judge hosted a provider's OpenAI-compatible API."
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="The model to ask there.")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
@@ -73,6 +83,21 @@ def score(
             help="Wait that long for a server that is away, or loading.",
             show_default="0 to begin; 300 in a run, 0 for a server of ours",
         ),
+    ] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A calibration of this judge, by airjudge calibrate.")
+    ] = None,
+    requests_per_minute: Annotated[
+        float | None, typer.Option(min=0.001, metavar="N", help="Send no more requests than that.")
+    ] = None,
+    tokens_per_minute: Annotated[
+        float | None, typer.Option(min=0.001, metavar="N", help="Send for no more tokens, prompts and replies.")
+    ] = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
+    currency: Currency = "",
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="X", help="Stop, exit 3, before the run has cost more than that.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
     repeat: Annotated[
@@ -106,19 +131,20 @@ def score(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Score each sample of a data set by a local judge; the same command again goes on where it stopped.
+    """Score each sample of a data set by a judge; the same command again goes on where it stopped.
 
     Without --base-url: a server that `airjudge serve` runs for the judge, else one started for this run.
     """
+    from airjudge.cli.cost import tell_estimate
     from airjudge.cli.logs import logging_to
     from airjudge.cli.outcome import Wanted, check_wanted, deliver, gates_asked
     from airjudge.cli.progress import display
     from airjudge.datasets import open_source, parse_mapping
-    from airjudge.judge import Judge, JudgeSettings
+    from airjudge.judge import JudgeSettings
     from airjudge.metrics import ContextRecall
     from airjudge.run import RunSettings, check_repeated, repeat_folders, score_repeatedly
 
-    _check_options(judge, base_url, model=model, api_key_env=api_key_env, allow_remote=allow_remote)
+    named = Named(judge, tuple(base_url or ()), model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
     wanted = Wanted(gates, junit=junit, as_json=as_json, quiet=quiet, repeated=repeat > 1)
     check_wanted(wanted)
@@ -128,6 +154,12 @@ def score(
         concurrency=_concurrency(concurrency),
         timeout_s=timeout,
         wait_for_server_s=wait_for_server,
+        calibration=_calibration(calibration),
+        profile=named.profile,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        price=price_of(price_in, price_out, currency=currency, max_cost=max_cost),
+        max_cost=max_cost,
     )
     settings = RunSettings(
         zero_if_empty=empty_contexts is _Empty.zero,
@@ -144,16 +176,22 @@ def score(
         _tell_columns(source.mapping)
     with logging_to(log, with_data=log_data):
         with display(quiet=quiet) as shown, ExitStack() as stack:
-            if not base_url:
-                found = stack.enter_context(Judge.find(judge, settings=asked, on_progress=shown.stage))
-            else:
-                key = _key(api_key_env)
-                found = Judge.connect(base_url, model, api_key=key, allow_remote=allow_remote, settings=asked)
+            found = stack.enter_context(judge_of(named, asked, shown.stage))
+            tell_estimate(source, statements.value, asked, hosted=named.hosted, shown=None if quiet else shown)
             metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
             shown.stage(f"scoring {source.name}", 0, 0)
             header = asyncio.run(score_repeatedly(source, metric, folders, settings=settings, on_counts=shown.counts))
         code = deliver(header, out, wanted)
     raise typer.Exit(code)
+
+
+def _calibration(file: Path | None) -> "Calibration | None":
+    """The calibration in a file, which is read before anything is started."""
+    if file is None:
+        return None
+    from airjudge.calibrate import read_calibration
+
+    return read_calibration(file)
 
 
 def _tell_columns(mapping: Mapping[str, str]) -> None:
@@ -164,18 +202,6 @@ def _tell_columns(mapping: Mapping[str, str]) -> None:
         print_line(columns_line(mapping))
 
 
-def _check_options(
-    judge: str | None, base_url: list[str] | None, *, model: str | None, api_key_env: str | None, allow_remote: bool
-) -> None:
-    """Refuse options that contradict each other."""
-    if base_url and judge is not None:
-        msg = "--judge starts or finds a server here, --base-url names one: give one of them"
-        raise typer.BadParameter(msg)
-    if not base_url and (model or api_key_env or allow_remote):
-        msg = "--model, --api-key-env and --allow-remote need --base-url"
-        raise typer.BadParameter(msg)
-
-
 def _concurrency(text: str) -> int | Literal["auto"]:
     """The number of requests in flight, or auto."""
     if text == "auto":
@@ -184,14 +210,3 @@ def _concurrency(text: str) -> int | Literal["auto"]:
         msg = f"{text!r} is neither auto nor a number from 1 to 4096"
         raise typer.BadParameter(msg, param_hint="--concurrency")
     return int(text)
-
-
-def _key(variable: str | None) -> str | None:
-    """The API key in an environment variable; keys on a command line would show in process lists."""
-    if variable is None:
-        return None
-    key = os.environ.get(variable)
-    if not key:
-        msg = f"the environment variable {variable} is not set"
-        raise typer.BadParameter(msg, param_hint="--api-key-env")
-    return key

@@ -6,7 +6,7 @@ InputError, at once where that can be seen at once.
 
 from airjudge.datasets.columns import FIELDS, parse_mapping
 from airjudge.datasets.demo import demo_samples
-from airjudge.datasets.labels import read_labels
+from airjudge.datasets.labels import labels_digest, read_labels
 from airjudge.datasets.memory import source_of
 from airjudge.datasets.opening import open_source
 from airjudge.datasets.rows import Entry, Source, duplicate_id
@@ -17,6 +17,7 @@ __all__ = [
     "Source",
     "demo_samples",
     "duplicate_id",
+    "labels_digest",
     "open_source",
     "parse_mapping",
     "read_labels",

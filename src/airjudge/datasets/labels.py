@@ -43,6 +43,15 @@ def read_labels(path: Path | str, *, who: str | None = None) -> Labels:
     return reading.labels()
 
 
+def labels_digest(path: Path | str) -> str:
+    """SHA-256 of a file of labels, in hex.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
+    return row_file(Input(str(path), Path(path))).digest()
+
+
 @dataclass(slots=True)
 class _Reading:
     """What has been read of one file so far."""
@@ -82,10 +91,13 @@ class _Reading:
         self.hosted = told.hosted if self.hosted is None else self.hosted
         label = told.label
         for known, known_line in self._same(label):
+            if known.id == label.id and known.text != label.text and None not in {known.text, label.text}:
+                msg = f"gives the statement {short(label.id)} another text than line {known_line}"
+                raise Refused(msg)
             if known.attributed != label.attributed:
                 msg = f"contradicts line {known_line} on the same statement of the sample {short(label.sample)}"
                 raise Refused(msg)
-            if label.id is not None and known.id == label.id:
+            if _tells(label) == _tells(known):
                 return
         for key in _keys(label):
             self._known[label.sample, key].append((label, line))
@@ -100,8 +112,7 @@ class _Reading:
         """Labels before this one that are on the same statement, each once."""
         met = {id(one): (one, line) for key in _keys(label) for one, line in self._known.get((label.sample, key), ())}
         for one, line in met.values():
-            fits_id = one.id is None or label.id is None or one.id == label.id
-            if fits_id and (one.text is None or label.text is None or one.text == label.text):
+            if one.id is None or label.id is None or one.id == label.id:
                 yield one, line
 
     def _take_group(self, sample: str, group: str) -> None:
@@ -147,3 +158,8 @@ def _keys(label: Label) -> set[str]:
     """Under what a label is looked for among those of its sample."""
     by_id = {f"id {one}" for one in (label.id, label.named) if one is not None}
     return by_id | {f"text {one.strip()}" for one in (label.text, label.named) if one is not None}
+
+
+def _tells(label: Label) -> tuple[str | None, ...]:
+    """By what a label tells its statement: one that tells the same again is a repetition."""
+    return label.id, label.text, label.named

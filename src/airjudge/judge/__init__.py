@@ -1,8 +1,10 @@
 """Ask a judge: connect to one, prove that it enforces our schemas, and get verdicts."""
 
+from airjudge.judge.facts import ServerFacts
 from airjudge.judge.flow import first_context_of, together
-from airjudge.judge.judge import NOTHING_KNOWN, Judge, JudgeSettings, fitting, unheard
-from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome
+from airjudge.judge.judge import NOTHING_KNOWN, Judge, fitting, unheard
+from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, verdict_of
+from airjudge.judge.settings import JudgeSettings
 
 __all__ = [
     "METHODS",
@@ -12,8 +14,10 @@ __all__ = [
     "Numbered",
     "OnVerdicts",
     "Outcome",
+    "ServerFacts",
     "first_context_of",
     "fitting",
     "together",
     "unheard",
+    "verdict_of",
 ]

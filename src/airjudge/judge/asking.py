@@ -1,6 +1,7 @@
 """One question to a judge: whether it fits, where it is asked and how often, whether its reply is enforced."""
 
 import asyncio
+from copy import copy
 
 from airjudge import decoding, prompts
 from airjudge.backends import faults
@@ -9,6 +10,7 @@ from airjudge.calibration import Calibration
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
 from airjudge.judge.watch import Watch
+from airjudge.prompts import Form
 from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
 
 TEMPLATE_TOKENS = 256
@@ -24,19 +26,19 @@ class Asker:
         watch: Watch,
         *,
         pointwise: Pointwise,
+        form: Form = prompts.plain,
         calibration: Calibration | None = None,
-        seat: Seat | None = None,
     ) -> None:
-        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement."""
-        self._pool, self._watch, self.pointwise, self._calibration = pool, watch, pointwise, calibration
-        self._seat = seat or Seat()
+        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement, `form` in which form."""
+        self._pool, self._watch, self.pointwise, self.form = pool, watch, pointwise, form
+        self._calibration, self._seat = calibration, Seat()
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
         context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
-        return Asker(
-            self._pool, self._watch, pointwise=self.pointwise, calibration=self._calibration, seat=Seat(context)
-        )
+        found = copy(self)
+        found._seat = Seat(context)  # noqa: SLF001 -- of its own class
+        return found
 
     def calibrated(self, verdict: Verdict) -> Verdict:
         """A verdict as the judge's calibration has it, where there is one."""
@@ -54,7 +56,8 @@ class Asker:
         try:
             decoding.check_reply(question.schema, completion)
         except ReplyRefused:
-            await self._canary_again()
+            if self._pool.facts.enforcement != "none":
+                await self._canary_again()
             raise
         return completion
 
@@ -83,9 +86,12 @@ class Asker:
     async def _sent(self, member: Member, question: Question) -> Completion:
         """Send a question once, and tell the server's account and limit what came of it."""
         clock = asyncio.get_running_loop().time
-        sent_at = clock()
+        # Held back by an allowance counts as latency: more places would not bring more replies.
+        sent_at, allowance = clock(), self._pool.allowance
+        estimate = await allowance.turn(question)
         completion = await member.backend.ask(question)
         came_at = clock()
+        allowance.used(estimate, completion.usage)
         member.replied(completion.usage, came_at, latency_s=came_at - sent_at)
         return completion
 
@@ -122,8 +128,9 @@ class Asker:
     async def _canary_again(self) -> None:
         """After a reply outside its automaton: one question that an enforcing server cannot fail."""
         async with self._watch.recheck:
-            completion = await self._completed(prompts.canary())
-            if not decoding.matches(decoding.CANARY, completion.text):
+            canary = self.form(prompts.canary())
+            completion = await self._completed(canary)
+            if not decoding.matches(canary.schema, completion.text):
                 msg = f"the server stopped enforcing reply schemas: the canary gave {completion.text!r}"
                 raise EnforcementMissing(msg)
 

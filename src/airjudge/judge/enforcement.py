@@ -6,6 +6,7 @@ import re
 
 from airjudge import decoding, prompts
 from airjudge.backends.faults import BACK_OFF_S, may_pass
+from airjudge.backends.hosted import HostedBackend
 from airjudge.backends.http import HttpFault
 from airjudge.backends.vllm import FAILING_HINT, VllmBackend
 from airjudge.errors import (
@@ -16,7 +17,9 @@ from airjudge.errors import (
     JudgeUnreachable,
     RequestTimeout,
 )
-from airjudge.schema import Completion, Question, Record
+from airjudge.judge.facts import ServerFacts, differences
+from airjudge.judge.hosted import prove_hosted
+from airjudge.schema import Completion, Question
 
 _log = logging.getLogger("airjudge.judge")
 
@@ -27,20 +30,11 @@ LONGEST_PAUSE_S = 5.0
 """Seconds between two looks at a server that is away."""
 
 
-class ServerFacts(Record):
-    """What a server showed of itself: nothing here is taken on trust but the version.
-
-    `enforcement` is "outlines" if it refused the probe by that name, else "other"; "unknown" where a
-    proxy hides the version, and with it whether the probe is safe.
-    """
-
-    model: str
-    max_model_len: int | None
-    version: str | None
-    enforcement: str
+Backend = VllmBackend | HostedBackend
+"""How a judge may be reached."""
 
 
-async def prove(backend: VllmBackend, method: str) -> ServerFacts:
+async def prove(backend: Backend, method: str) -> ServerFacts:
     """Check version, model and enforcement, then warm up each schema of a method, one by one.
 
     A backend without a model name takes the only model that the server serves.
@@ -48,6 +42,8 @@ async def prove(backend: VllmBackend, method: str) -> ServerFacts:
     Raises:
         JudgeError: If the server cannot be used; the error's kind and hint say why and what to do.
     """
+    if isinstance(backend, HostedBackend):
+        return await prove_hosted(backend, method)
     seen = await _identity(backend)
     enforcement = await _enforcement(backend) if seen.version else "unknown"
     await check_canary(backend)
@@ -56,7 +52,7 @@ async def prove(backend: VllmBackend, method: str) -> ServerFacts:
     return seen.model_copy(update={"enforcement": enforcement})
 
 
-async def prove_when_up(backend: VllmBackend, method: str, *, give_up_at: float) -> ServerFacts:
+async def prove_when_up(backend: Backend, method: str, *, give_up_at: float) -> ServerFacts:
     """Prove a server that may still be loading; nothing else that is wrong passes by waiting.
 
     Args:
@@ -79,24 +75,28 @@ async def prove_when_up(backend: VllmBackend, method: str, *, give_up_at: float)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
-async def prove_again(backend: VllmBackend, known: ServerFacts, method: str) -> None:
-    """Prove a server that was away, and that it is the judge that it was.
+async def prove_again(backend: Backend, known: ServerFacts, method: str) -> None:
+    """Prove a server that was away, and that it is the judge that it was; a provider need only be there again.
 
     Raises:
         JudgeChanged: If it is another one.
         JudgeError: As `prove`.
     """
     await check_identity(backend, known)
-    _check_unchanged(backend, known, await prove(backend, method))
+    if isinstance(backend, VllmBackend):
+        _check_unchanged(backend, known, await prove(backend, method))
 
 
-async def check_identity(backend: VllmBackend, known: ServerFacts) -> None:
-    """Check that a server lives and is the version and the model that it was.
+async def check_identity(backend: Backend, known: ServerFacts) -> None:
+    """Check that a server lives and is the version and the model that it was; a provider does not tell.
 
     Raises:
         JudgeChanged: If it is another judge.
         JudgeError: If it cannot be used at all.
     """
+    if isinstance(backend, HostedBackend):
+        await backend.check_there()
+        return
     await backend.check_health()
     try:
         seen = await _identity(backend)
@@ -111,12 +111,6 @@ def _check_unchanged(backend: VllmBackend, known: ServerFacts, seen: ServerFacts
     if changed:
         msg = f"{backend.connection.base_url} is another judge now: {changed}"
         raise JudgeChanged(msg)
-
-
-def differences(a: ServerFacts, b: ServerFacts) -> str:
-    """Where two servers differ, in words; empty if they rule alike."""
-    ours, theirs = a.model_dump(), b.model_dump()
-    return "; ".join(f"{name} {ours[name]} and {theirs[name]}" for name in ours if ours[name] != theirs[name])
 
 
 async def _identity(backend: VllmBackend) -> ServerFacts:
@@ -156,8 +150,10 @@ async def _enforcement(backend: VllmBackend) -> str:
     return "outlines" if refusal is not None and "outlines" in refusal.lower() else "other"
 
 
-async def check_canary(backend: VllmBackend) -> None:
-    """Refuse a server that lets through what the canary's schema forbids."""
+async def check_canary(backend: Backend) -> None:
+    """Refuse a server that lets through what the canary's schema forbids; of a provider no other process answers."""
+    if isinstance(backend, HostedBackend):
+        return
     completion = await _first_use(backend, prompts.canary())
     if not decoding.matches(decoding.CANARY, completion.text):
         msg = (

@@ -5,26 +5,28 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from types import MappingProxyType, TracebackType
-from typing import Annotated, Final, Literal, Self, TypeGuard
+from typing import Final, Self, TypeGuard
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from airjudge import prompts, scoring
+from airjudge.backends.hosted import HostedBackend
 from airjudge.backends.vllm import Connection, VllmBackend
-from airjudge.calibration import Calibration
 from airjudge.errors import InputError, JudgesDiffer
+from airjudge.judge.allowance import Allowance
 from airjudge.judge.asking import Asker
 from airjudge.judge.calibrated import refuse_calibration_of_another
-from airjudge.judge.enforcement import ServerFacts, differences, prove_when_up
+from airjudge.judge.enforcement import Backend, prove_when_up
+from airjudge.judge.facts import ServerFacts, differences
 from airjudge.judge.limit import MOST, AdaptiveLimit
 from airjudge.judge.methods import METHODS, Numbered, OnVerdicts, Outcome, explained
 from airjudge.judge.pool import Member, Pool
+from airjudge.judge.settings import LEAST_WAIT_S, WAIT_S, JudgeSettings
 from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
     Pointwise,
     ReasonsPolicy,
-    Record,
     Sample,
     ServerUse,
     Signature,
@@ -37,32 +39,6 @@ from airjudge.server import Server, running, serve
 from airjudge.signature import Provenance, make_signature
 from airjudge.version import __version__
 from airjudge.weights import Progress, silent
-
-WAIT_S = 300.0
-"""Seconds that a running run waits for its server: a restart takes one to four minutes, and the night is long."""
-LEAST_WAIT_S = 4.0
-"""Seconds that it waits at least: a gateway that reloads is no reason to stop."""
-
-
-class JudgeSettings(Record):
-    """How a judge is asked.
-
-    `method` is pointwise or ragas; `concurrency` counts requests in flight, over all servers, and `auto`
-    finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix cache of
-    this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
-    for: None means not at all before the first question, and `WAIT_S` once the run has begun. `pointwise` is
-    what is asked about a statement: None means what the judge's profile says, and one phrasing without a
-    prior behind a bare base URL. `calibration` maps probabilities and sets the threshold; it must be this judge's.
-    """
-
-    method: Literal["pointwise", "ragas"] = "pointwise"
-    concurrency: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
-    timeout_s: float = Field(default=300.0, gt=0)
-    wait_for_server_s: float | None = Field(default=None, ge=0)
-    cache_salt: str | None = None
-    pointwise: Pointwise | None = None
-    calibration: Calibration | None = None
-
 
 NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
 """No statement has a verdict yet."""
@@ -80,24 +56,24 @@ class Judge:
 
     def __init__(
         self,
-        connections: Sequence[Connection],
+        backends: Sequence[Backend],
         *,
-        model: str | None = None,
         settings: JudgeSettings | None = None,
         name: str | None = None,
         weights: str = "unverified",
     ) -> None:
-        """Contact nothing yet; use `connect`, `serve` or `find`.
+        """Contact nothing yet; use `connect`, `serve`, `find` or `hosted`.
 
         Raises:
-            InputError: If a base URL is not one, or none or the same is given twice.
-            JudgeRemote: If one is an address outside and remote ones are not allowed.
+            InputError: If none or the same server is given twice.
         """
         self.settings = settings or JudgeSettings()
         self.weights = weights
         self._name = name
-        self._backends = [VllmBackend(one, model=model) for one in connections]
-        _check_distinct([one.root for one in self._backends])
+        _check_distinct([one.root for one in backends])
+        self._backends = tuple(backends)
+        self._form = prompts.as_object if isinstance(backends[0], HostedBackend) else prompts.plain
+        self._earlier = Usage()
         self._facts: ServerFacts | None = None
         self._asker: Asker | None = None
         self._pool: Pool | None = None
@@ -115,15 +91,18 @@ class Judge:
         allow_remote: bool = False,
         settings: JudgeSettings | None = None,
     ) -> Self:
-        """A judge behind servers that run already; without `model`, the only one they serve.
+        """A judge behind vLLM servers that run already; without `model`, the only one they serve.
 
-        Several base URLs make one pool: all must serve the same model, by the same vLLM, enforced alike.
+        Several base URLs make one pool: all must serve the same model, by the same vLLM, enforced alike. With
+        `settings.profile` they are taken to run that profile's model, whose weights stay unverified.
 
         Raises:
+            ProfileError: If there is no such profile.
             InputError: If a base URL is not one, or is given twice.
             JudgeRemote: If one is an address outside and `allow_remote` is false.
         """
         settings = settings or JudgeSettings()
+        profile = load_profile(settings.profile) if settings.profile else None
         connections = [
             Connection(
                 one,
@@ -131,10 +110,36 @@ class Judge:
                 allow_remote=allow_remote,
                 timeout_s=settings.timeout_s,
                 cache_salt=settings.cache_salt,
+                chat_template_kwargs=profile.chat_template_kwargs if profile else None,
             )
             for one in ([base_url] if isinstance(base_url, str) else base_url)
         ]
-        return cls(connections, model=model, settings=settings)
+        if profile and settings.pointwise is None:
+            settings = settings.model_copy(update={"pointwise": profile.pointwise})
+        backends = [VllmBackend(one, model=model) for one in connections]
+        return cls(backends, settings=settings, name=profile.id if profile else None)
+
+    @classmethod
+    def hosted(
+        cls,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        allow_remote: bool = False,
+        settings: JudgeSettings | None = None,
+    ) -> Self:
+        """A judge behind a provider's OpenAI-compatible API, asked by standard fields alone.
+
+        The first entry finds out which of them the provider takes, and whether it keeps replies to their schema.
+
+        Raises:
+            InputError: If the base URL is not one.
+            JudgeRemote: If it is an address outside and `allow_remote` is false.
+        """
+        settings = settings or JudgeSettings()
+        connection = Connection(base_url, api_key=api_key, allow_remote=allow_remote, timeout_s=settings.timeout_s)
+        return cls([HostedBackend(connection, model=model)], settings=settings)
 
     @classmethod
     @contextmanager
@@ -199,7 +204,8 @@ class Judge:
             cache_salt=settings.cache_salt,
             chat_template_kwargs=profile.chat_template_kwargs,
         )
-        return cls([connection], model=server.model, settings=settings, name=server.profile, weights=server.digest)
+        backend = VllmBackend(connection, model=server.model)
+        return cls([backend], settings=settings, name=server.profile, weights=server.digest)
 
     async def __aenter__(self) -> Self:
         """Connect, and at the first entry prove enforcement.
@@ -227,7 +233,13 @@ class Judge:
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
         how = self.settings
-        return Asker(self._pool, watch, pointwise=how.pointwise or Pointwise(), calibration=how.calibration)
+        return Asker(
+            self._pool,
+            watch,
+            pointwise=how.pointwise or Pointwise(),
+            form=self._form,
+            calibration=how.calibration,
+        )
 
     async def _proved_alike(self) -> ServerFacts:
         """Prove every server; those that are away are waited for only where that was asked for."""
@@ -246,7 +258,9 @@ class Judge:
         wait_s = WAIT_S if self.settings.wait_for_server_s is None else self.settings.wait_for_server_s
         most = None if self.settings.concurrency == "auto" else self.settings.concurrency
         members = [Member(one, facts, AdaptiveLimit() if most is None else None) for one in self._backends]
-        return Pool(members, most=most, wait_s=max(wait_s, LEAST_WAIT_S))
+        allowance = Allowance(self.settings)
+        allowance.count(self._earlier)
+        return Pool(members, most=most, wait_s=max(wait_s, LEAST_WAIT_S), allowance=allowance)
 
     def _forget_entry(self) -> None:
         self._entries -= 1
@@ -317,16 +331,16 @@ class Judge:
             judge=self._name or facts.model,
             weights=self.weights,
             enforcement=facts.enforcement,
-            server=f"vllm-{facts.version}" if facts.version else "unknown-server",
+            server=facts.server,
             airjudge=__version__,
         )
         return make_signature(
             provenance,
             self.settings.method,
-            prompt=prompts.wording(self.settings.method),
+            prompt=prompts.wording(self.settings.method, self._form),
             statements=statements,
             decoding={
-                "temperature": 0,
+                **facts.decoding(),
                 "threshold": scoring.THRESHOLD,
                 **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
                 **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
@@ -339,6 +353,12 @@ class Judge:
         """Requests that may ever be in flight at once: more open samples than that have nothing to ask."""
         concurrency = self.settings.concurrency
         return MOST * len(self._backends) if concurrency == "auto" else concurrency
+
+    def count_earlier(self, usage: Usage) -> None:
+        """Count what earlier starts of a run used towards what it may cost."""
+        self._earlier = usage
+        if self._pool:
+            self._pool.allowance.count(usage)
 
     @property
     def usage(self) -> Usage:

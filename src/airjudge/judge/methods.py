@@ -66,7 +66,7 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     except EvaluationError as error:
         return error
     probability = _joint_probability([one for _, one in replies], asker.pointwise.prior)
-    return asker.calibrated(_verdict(statement, label=replies[0][0], probability=probability))
+    return asker.calibrated(verdict_of(statement, label=replies[0][0], probability=probability))
 
 
 def _joint_probability(found: Sequence[float | None], prior: Prior | None) -> float | None:
@@ -84,13 +84,12 @@ def _joint_probability(found: Sequence[float | None], prior: Prior | None) -> fl
 
 
 async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
-    """The label of a one-token reply, and its probability where the server gives logprobs."""
-    completion = await asker.ask(question)
-    alternatives = completion.tokens[0].alternatives if completion.tokens else ()
-    return decoding.read_label(completion), scoring.verdict_probability(alternatives)
+    """The label of a reply, and its probability where the server gives logprobs."""
+    posed = asker.form(question)
+    return decoding.read_verdict(posed.schema, await asker.ask(posed))
 
 
-def _verdict(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
+def verdict_of(statement: Statement, *, label: bool, probability: float | None) -> Verdict:
     """A verdict by its raw probability; by the label alone where the server gives no logprobs."""
     attributed = label if probability is None else probability >= scoring.THRESHOLD
     return Verdict(id=statement.id, text=statement.text, attributed=attributed, probability=probability)
@@ -118,7 +117,7 @@ async def ragas(
 async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> dict[int, Verdict]:
     """Verdicts on the statements that the reply has items for; on none if it is outside its automaton."""
     try:
-        items = decoding.read_classifications(await asker.ask(prompts.ragas(sample)))
+        items = decoding.read_classifications(await asker.ask(asker.form(prompts.ragas(sample))))
     except ReplyRefused:
         items = []
     found = align(statements, [item.statement for item, _ in items])
@@ -132,7 +131,7 @@ async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statem
 def _joined(statement: Statement, items: Sequence[tuple[decoding.Classification, float | None]]) -> Verdict:
     """One verdict from all items of a statement: as supported as its least supported part."""
     known = [probability for _, probability in items if probability is not None]
-    verdict = _verdict(
+    verdict = verdict_of(
         statement,
         label=all(item.attributed for item, _ in items),
         probability=min(known) if len(known) == len(items) else None,
@@ -146,7 +145,8 @@ async def explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
         return verdict
     statement = Statement(id=verdict.id, text=verdict.text)
     try:
-        completion = await asker.ask(prompts.reason(sample, statement, attributed=verdict.attributed))
+        question = prompts.reason(sample, statement, attributed=verdict.attributed)
+        completion = await asker.ask(asker.form(question))
         return verdict.model_copy(update={"reason": decoding.read_reason(completion)})
     except EvaluationError:
         return verdict  # a verdict stands without its reason

@@ -13,10 +13,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from airjudge.backends.faults import FaultKind
-from airjudge.backends.vllm import VllmBackend
-from airjudge.errors import JudgeError, JudgeUnreachable
-from airjudge.judge.enforcement import ServerFacts
+from airjudge.errors import BudgetSpent, JudgeError, JudgeUnreachable
+from airjudge.judge.allowance import Allowance
+from airjudge.judge.enforcement import Backend
+from airjudge.judge.facts import ServerFacts
 from airjudge.judge.limit import AdaptiveLimit
+from airjudge.judge.settings import JudgeSettings
 from airjudge.schema import ServerUse, Usage
 
 _log = logging.getLogger("airjudge.judge")
@@ -42,7 +44,7 @@ class Seat:
 class Member:
     """One server of a pool: what it is, what it is doing, and what it has done."""
 
-    def __init__(self, backend: VllmBackend, facts: ServerFacts, limit: AdaptiveLimit | None) -> None:
+    def __init__(self, backend: Backend, facts: ServerFacts, limit: AdaptiveLimit | None) -> None:
         """Begin idle and present; without a limit of its own only the pool's counts."""
         self.backend, self.facts, self.limit = backend, facts, limit
         self.present, self.in_flight, self.absences = True, 0, 0
@@ -99,9 +101,13 @@ Queue = deque[tuple[asyncio.Future[Member], Seat]]
 class Pool:
     """Hands out places at servers. `most` bounds all requests in flight; None leaves it to each server's limit."""
 
-    def __init__(self, members: Sequence[Member], *, most: int | None, wait_s: float) -> None:
+    def __init__(
+        self, members: Sequence[Member], *, most: int | None, wait_s: float, allowance: Allowance | None = None
+    ) -> None:
         """Begin with every server present; wait that long for one when all are away."""
         self.members, self._most, self._wait_s = tuple(members), most, wait_s
+        self.allowance = allowance or Allowance(JudgeSettings())
+        self._until_idle: list[asyncio.Future[None]] = []
         self._n_in_flight = 0
         self._new: Queue = deque()
         self._homes: OrderedDict[int, Member] = OrderedDict()
@@ -139,6 +145,21 @@ class Pool:
         Raises:
             JudgeError: If the run has to stop.
         """
+        member = await self._claimed(seat)
+        if self.allowance.is_spent(self.usage, n_open=self._n_in_flight):
+            self.release(member)
+            await self._idle()
+            msg = f"the run has cost {self.allowance.cost(self.usage)}, and another question would be too much"
+            raise BudgetSpent(msg)
+        return member
+
+    async def _idle(self) -> None:
+        """Wait until nothing is in flight: what is paid for comes back, and nothing else is sent."""
+        if self._n_in_flight:
+            self._until_idle.append(self._loop.create_future())
+            await self._until_idle[-1]
+
+    async def _claimed(self, seat: Seat) -> Member:
         if self._end:
             raise self._end
         member = None if self.is_full else self._choice(seat)
@@ -161,6 +182,10 @@ class Pool:
         self._n_in_flight -= 1
         if self.is_full:
             self.dispatch()
+        while self._until_idle and not self._n_in_flight:
+            waiter = self._until_idle.pop()
+            if not waiter.done():
+                waiter.set_result(None)
 
     def dispatch(self) -> None:
         """Give free places to those who wait: first where their prefix is, then to samples that begin."""

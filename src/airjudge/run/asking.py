@@ -15,6 +15,7 @@ from airjudge.errors import DatasetError, DuplicateId, InputError
 from airjudge.journal import Reader, Row, Writer
 from airjudge.judge import Numbered, first_context_of, fitting, together
 from airjudge.metrics import ContextRecall
+from airjudge.run.fork import Fork
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
 from airjudge.schema import Sample, SampleError, ScoredSample
@@ -26,7 +27,7 @@ _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What one start asks: `fork` is the journal of the run that verdicts may be taken over from.
+    """What one start asks: `fork` is the run that verdicts may be taken over from.
 
     `on_row` is told of each sample once it is committed; `on_verdicts` of a place and of how many statements
     of its sample have a verdict by now.
@@ -36,7 +37,7 @@ class Asking:
     metric: ContextRecall
     settings: RunSettings
     journal: Reader
-    fork: Reader | None
+    fork: Fork | None
     writer: Writer
     on_row: Callable[[Row], None]
     on_verdicts: Callable[[int, int], None]
@@ -108,7 +109,7 @@ class Asking:
 
     async def _row(self, entry: Entry, value: Sample | DatasetError) -> Row:
         if isinstance(value, DatasetError):
-            return Row(entry.place, self._refused(value))
+            return Row(entry.place, refused(self.source, value))
         content = content_digest(value)
         known = self.journal.verdicts(entry.place)
         taken = {} if known else self._taken_over(value, content)
@@ -133,12 +134,11 @@ class Asking:
             return {}
         return fitting(self.fork.verdicts_on(content), split_statements(sample, self.metric.statements))
 
-    def _refused(self, error: DatasetError) -> ScoredSample:
-        """The record of a line that does not describe a sample."""
-        name = self.source.row_name(error.path, error.line)
-        return ScoredSample(
-            id=name, score=None, status="failed", error=SampleError(kind=error.kind, message=str(error))
-        )
+
+def refused(source: Source, error: DatasetError) -> ScoredSample:
+    """The record of a line that does not describe a sample."""
+    name = source.row_name(error.path, error.line)
+    return ScoredSample(id=name, score=None, status="failed", error=SampleError(kind=error.kind, message=str(error)))
 
 
 def content_digest(sample: Sample) -> bytes:

@@ -11,6 +11,7 @@ from typing import IO, Final, Literal
 import numpy as np
 from pydantic import JsonValue
 
+from airjudge.calibration import abstains
 from airjudge.errors import InputError
 from airjudge.journal import Reader, failpoint, file_hash, written_whole
 from airjudge.run.folder import (
@@ -19,6 +20,7 @@ from airjudge.run.folder import (
     SAMPLES_TABLE,
     STATEMENTS_TABLE,
     SUMMARY,
+    band_of,
     opened_folder,
     sliced_by,
     state_of,
@@ -35,6 +37,8 @@ Table = Literal["samples", "statements"]
 Row = Mapping[str, JsonValue]
 Add = Callable[[int, ScoredSample], None]
 """Takes a sample and its place into a file."""
+Rows = Callable[[int, ScoredSample], Iterator[Row]]
+"""Gives a table's rows of a sample and its place."""
 
 _BATCH: Final = 8192
 _COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
@@ -62,16 +66,17 @@ def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
             files.enter_context(_opened(out / SAMPLES_TABLE, "parquet", "samples")),
             files.enter_context(_opened(out / STATEMENTS_TABLE, "parquet", "statements")),
         ]
-        summary = summed_up(_passing(journal.scored(), adds), by=sliced_by(journal))
+        summary = summed_up(_passing(journal.scored(), adds), journal)
     with written_whole(out / SUMMARY) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
     hashes: dict[str, JsonValue] = {name: file_hash(out / name) for name in EXPORTS}
     return {"summary": summary.model_dump(mode="json"), "exports": hashes}
 
 
-def summed_up(samples: Iterable[ScoredSample], *, by: Sequence[str]) -> Summary:
-    """The summary of a run's samples, sliced by columns; the same for the same scores."""
-    return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=by)
+def summed_up(samples: Iterable[ScoredSample], journal: Reader) -> Summary:
+    """The summary of a run's samples, sliced and with the band that its journal tells; the same for the same scores."""
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    return summarise(samples, rng=rng, by=sliced_by(journal), band=band_of(journal))
 
 
 def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Path | None = None) -> tuple[Path, int]:
@@ -92,6 +97,39 @@ def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Pa
         add = held.enter_context(_opened(path, fmt, table))
         n_samples = sum(1 for _ in _passing(journal.scored(), [add]))
     return path, n_samples
+
+
+def export_abstained(out: Path, fmt: Format, *, target: Path | None = None) -> tuple[Path, int]:
+    """Write the verdicts that a run's calibration leaves to people, a row each, into `target` or into the folder.
+
+    Returns:
+        The file, and the number of verdicts in it.
+
+    Raises:
+        InputError: If the folder holds no run, or one without an abstain band.
+        RunLocked: If a run writes into it, and no other `target` is named.
+        StorageFailed: If the file cannot be written.
+    """
+    path, n_verdicts = target or out / f"abstained.{fmt}", 0
+    with Reader(out) as journal, ExitStack() as held:
+        band = band_of(journal)
+        if band is None:
+            msg = f"the run in {out} has no calibration with an abstain band"
+            raise InputError(msg, "Set one: airjudge calibrate RUN --labels FILE --abstain LOW HIGH")
+
+        def rows(place: int, sample: ScoredSample) -> Iterator[Row]:
+            nonlocal n_verdicts
+            for row, verdict in zip(_statement_rows(place, sample), sample.statements, strict=True):
+                if abstains(verdict, band):
+                    n_verdicts += 1
+                    yield row
+
+        if target is None:
+            held.enter_context(opened_folder(out, overwrite=False))
+        add = held.enter_context(_opened(path, fmt, "statements", rows=rows))
+        for _ in _passing(journal.scored(), [add]):
+            pass
+    return path, n_verdicts
 
 
 def remake_exports(out: Path) -> int:
@@ -132,55 +170,55 @@ def _passing(scored: Iterable[tuple[int, ScoredSample]], adds: Iterable[Add]) ->
 
 
 @contextmanager
-def _opened(path: Path, fmt: Format, table: Table) -> Iterator[Add]:
-    """A file that takes samples, and appears whole when the block ends."""
-    with written_whole(path) as file, _WRITERS[fmt](file, table) as add:
+def _opened(path: Path, fmt: Format, table: Table, *, rows: Rows | None = None) -> Iterator[Add]:
+    """A file that takes samples, by all rows of a table or by some, and appears whole when the block ends."""
+    with written_whole(path) as file, _WRITERS[fmt](file, table, rows or _ROWS[table]) as add:
         yield add
 
 
 @contextmanager
-def _json_lines(file: IO[bytes], table: Table) -> Iterator[Add]:
+def _json_lines(file: IO[bytes], table: Table, rows: Rows) -> Iterator[Add]:
     """Write a line a sample as it stands in the journal, or a line a statement."""
 
     def add(place: int, sample: ScoredSample) -> None:
         if table == "samples":
             file.write(sample.model_dump_json().encode() + b"\n")
         else:
-            file.writelines(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in _ROWS[table](place, sample))
+            file.writelines(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in rows(place, sample))
 
     yield add
 
 
 @contextmanager
-def _comma_separated(file: IO[bytes], table: Table) -> Iterator[Add]:
+def _comma_separated(file: IO[bytes], table: Table, rows: Rows) -> Iterator[Add]:
     text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.DictWriter(text, _COLUMNS[table], lineterminator="\n")
     writer.writeheader()
 
     def add(place: int, sample: ScoredSample) -> None:
-        writer.writerows(_ROWS[table](place, sample))
+        writer.writerows(rows(place, sample))
 
     yield add
     text.detach()
 
 
 @contextmanager
-def _parquet(file: IO[bytes], table: Table) -> Iterator[Add]:
+def _parquet(file: IO[bytes], table: Table, rows: Rows) -> Iterator[Add]:
     """Write a Parquet table in batches, so that memory does not grow with it."""
     import pyarrow as pa  # noqa: PLC0415 -- heavy, and wanted by exports alone
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     schema = pa.schema(list(_COLUMNS[table].items()))
-    rows: list[Row] = []
+    waiting: list[Row] = []
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
 
         def flush() -> None:
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-            rows.clear()
+            writer.write_table(pa.Table.from_pylist(waiting, schema=schema))
+            waiting.clear()
 
         def add(place: int, sample: ScoredSample) -> None:
-            rows.extend(_ROWS[table](place, sample))
-            if len(rows) >= _BATCH:
+            waiting.extend(rows(place, sample))
+            if len(waiting) >= _BATCH:
                 flush()
 
         yield add
@@ -209,11 +247,11 @@ def _statement_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
         yield {"place": place, "sample": sample.id, "number": number, **verdict.model_dump()}
 
 
-_ROWS: Final[Mapping[Table, Callable[[int, ScoredSample], Iterator[Row]]]] = {
+_ROWS: Final[Mapping[Table, Rows]] = {
     "samples": _sample_rows,
     "statements": _statement_rows,
 }
-_WRITERS: Final[Mapping[Format, Callable[[IO[bytes], Table], AbstractContextManager[Add]]]] = {
+_WRITERS: Final[Mapping[Format, Callable[[IO[bytes], Table, Rows], AbstractContextManager[Add]]]] = {
     "jsonl": _json_lines,
     "parquet": _parquet,
     "csv": _comma_separated,

@@ -13,9 +13,11 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from airjudge.calibration import Calibration
 from airjudge.errors import InputError
 from airjudge.journal import JOURNAL_FILES, Reader, Store, locked, made_folder, sync_folder, written_whole
-from airjudge.schema import Record, ScoredSample, ServerUse, Signature, Summary, Usage
+from airjudge.schema import Cost, Price, Record, ScoredSample, ServerUse, Signature, Summary, Usage
+from airjudge.scoring import THRESHOLD
 from airjudge.version import __version__
 
 RUN: Final = "run.json"
@@ -46,8 +48,9 @@ class RunState(Record):
 
     `usage` and `seconds` are summed over all starts; `n_taken_over` counts samples with verdicts of the
     run that this one was forked from; `servers` are the accounts of the last start that has ended; `exports`
-    are SHA-256 hashes by file name. `inputs` are absolute paths that the data lay at, for those who show their
-    texts: nothing is read from there unless its hash is still `data_sha256`.
+    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was.
+    `inputs` are absolute paths that the data lay at, for those who show their texts: nothing is read from
+    there unless its hash is still `data_sha256`.
     """
 
     state: Ended | Literal["running"]
@@ -65,7 +68,18 @@ class RunState(Record):
     servers: tuple[ServerUse, ...] = ()
     inputs: tuple[str, ...] = ()
     exports: Mapping[str, str] = {}
+    cost: Cost | None = None
     summary: Summary | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration that made its probabilities and verdicts; None where they are the judge's own."""
+        return _calibration_in(self.settings)
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on its statements are attributed."""
+        return self.calibration.threshold if self.calibration else THRESHOLD
 
 
 class RunHeader(RunState):
@@ -109,10 +123,12 @@ def state_of(journal: Reader) -> RunState:
         raise InputError(msg, "Give the command that began it again.")
     finished = header.pop("finished", None)
     starts = tuple(Start.model_validate({**one._asdict(), "ended": one.ended or "running"}) for one in rows)
+    usage = reduce(add, (one.usage for one in starts))
     fields: dict[str, object] = {
         **{name: header[name] for name in ("data", "data_sha256", "mapping", "signature", "settings", "versions")},
         "state": starts[-1].ended,
-        "usage": reduce(add, (one.usage for one in starts)),
+        "usage": usage,
+        "cost": _cost(header["settings"], usage),
         "started": starts[0].started,
         "seconds": sum(one.seconds for one in starts),
         "starts": starts,
@@ -125,11 +141,29 @@ def state_of(journal: Reader) -> RunState:
     return RunState.model_validate(fields)
 
 
+def _cost(settings: JsonValue, usage: Usage) -> Cost | None:
+    """What a usage costs at the price in a run's settings."""
+    told = settings.get("price") if isinstance(settings, dict) else None
+    return Price.model_validate(told).cost(usage) if told else None
+
+
 def sliced_by(journal: Reader) -> list[str]:
     """The columns that the run's summary is sliced by."""
     settings = journal.header().get("settings")
     by = settings.get("by") if isinstance(settings, dict) else None
     return [str(column) for column in by] if isinstance(by, list) else []
+
+
+def band_of(journal: Reader) -> tuple[float, float] | None:
+    """The probabilities of verdicts that the run's calibration leaves to people; None if none are."""
+    settings = journal.header().get("settings")
+    calibration = _calibration_in(settings) if isinstance(settings, dict) else None
+    return calibration.abstain if calibration else None
+
+
+def _calibration_in(settings: Mapping[str, JsonValue]) -> Calibration | None:
+    told = settings.get("calibration")
+    return None if told is None else Calibration.model_validate(told)
 
 
 def write_state(out: Path, state: RunState) -> None:

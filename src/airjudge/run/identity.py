@@ -18,6 +18,7 @@ Identity = dict[str, JsonValue]
 DATA: Final = "data_sha256"
 _SIGNATURE: Final = "signature."
 _STATEMENTS: Final = "signature.statements"
+_DECODING: Final = "signature.decoding"
 
 
 def identity_of_input(source: Source, settings: RunSettings) -> Identity:
@@ -44,11 +45,8 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
         RunLocked: If another process writes into it.
         RunDiffers: If the run in it is another one, as far as that is known without its judge.
     """
-    if out.exists() and not out.is_dir():
-        msg = f"cannot write to {out}: it is a file"
-        raise InputError(msg, "Choose another folder with --out.")
+    _check_folder(out)
     source.check_carried(settings.carried)
-    refuse_if_locked(out)
     if settings.fork is not None:
         _check_fork(settings.fork, out)
     if settings.overwrite:
@@ -57,6 +55,44 @@ def check_run(source: Source, out: Path, settings: RunSettings) -> None:
         with Reader(out) as journal:
             refuse_another(out, held_identity(journal), identity_of_input(source, settings), source=source)
         return
+    _refuse_leftovers(out)
+
+
+def check_fresh(out: Path, identity: Identity) -> None:
+    """Refuse a folder that holds a run; one of the same identity that was never finished may be begun anew.
+
+    Raises:
+        InputError: With the path and the next step.
+        RunLocked: If another process writes into it.
+    """
+    _check_folder(out)
+    if not (out / JOURNAL).exists():
+        _refuse_leftovers(out)
+        return
+    with Reader(out) as journal:
+        refuse_held(out, journal, identity)
+
+
+def refuse_held(out: Path, journal: Reader, identity: Identity) -> None:
+    """Refuse a journal that holds a run, but for one of the same identity that was never finished.
+
+    Raises:
+        InputError: With the path and the next step.
+    """
+    if "finished" in journal.header() or held_identity(journal) not in (None, identity):
+        msg = f"{out} holds a run already"
+        raise InputError(msg, "Choose another folder with --out, or pass --overwrite to replace it.")
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse what is no folder, or is written by another process."""
+    if out.exists() and not out.is_dir():
+        msg = f"cannot write to {out}: it is a file"
+        raise InputError(msg, "Choose another folder with --out.")
+    refuse_if_locked(out)
+
+
+def _refuse_leftovers(out: Path) -> None:
     held = [name for name in (RUN, *EXPORTS) if (out / name).exists()]
     if held:
         msg = f"{out} holds files that a run would replace ({', '.join(held)}), and no {JOURNAL} to go on with"
@@ -96,17 +132,22 @@ def refuse_another(out: Path, held: Identity | None, wanted: Identity, *, source
     raise RunDiffers(msg, _next_step(out, different))
 
 
+def differences_of_judge(held: Identity | None, wanted: Identity) -> list[str]:
+    """Fields in which two runs have other judges; statements made otherwise are compared one by one."""
+    judge = [field for field in wanted if field.startswith(_SIGNATURE) and field != _STATEMENTS]
+    return [field for field in judge if (held or {}).get(field) != wanted[field]]
+
+
 def refuse_foreign_verdicts(fork: Path, held: Identity | None, wanted: Identity) -> None:
-    """Refuse to take verdicts over from a run of another judge; statements made otherwise are compared one by one.
+    """Refuse to take verdicts over from a run of another judge.
 
     Raises:
         RunDiffers: With the difference field by field.
     """
-    judge = [field for field in wanted if field.startswith(_SIGNATURE) and field != _STATEMENTS]
-    different = [field for field in judge if (held or {}).get(field) != wanted[field]]
+    different = differences_of_judge(held, wanted)
     if different:
         msg = f"no verdict of {fork} is valid here, its judge is another one:\n{_lines(held or {}, wanted, different)}"
-        raise RunDiffers(msg, "Start without --fork.")
+        raise RunDiffers(msg, "Start without --fork, or name a run of this judge without a calibration.")
 
 
 def _lines(held: Identity, wanted: Identity, fields: list[str]) -> str:
@@ -121,6 +162,8 @@ def _short(value: JsonValue) -> str:
 
 def _next_step(out: Path, different: list[str]) -> str:
     another = "choose another folder with --out, or replace the run with --overwrite"
+    if different == [_DECODING]:
+        return f"If the calibration alone is another: --fork {out} --out NEW takes raw verdicts over; else {another}."
     if any(field.startswith(_SIGNATURE) and field != _STATEMENTS for field in different):
         return f"{another[0].upper()}{another[1:]}."
     return f"Take over what is still valid with --fork {out} --out NEW, {another}."

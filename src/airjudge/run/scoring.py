@@ -18,12 +18,13 @@ from typing import Final
 from pydantic import JsonValue
 
 from airjudge.datasets import Source, open_source
-from airjudge.errors import AirjudgeError, RunInterrupted
+from airjudge.errors import AirjudgeError, BudgetSpent, RunInterrupted
 from airjudge.journal import Reader, Row, Store, Writer, failpoint
 from airjudge.metrics import ContextRecall
 from airjudge.run.asking import Asking
 from airjudge.run.export import export_all, exports_stand
 from airjudge.run.folder import Ended, RunHeader, is_written, opened_folder, state_of, versions, write_state
+from airjudge.run.fork import Fork, opened_fork
 from airjudge.run.identity import (
     DATA,
     check_run,
@@ -31,7 +32,6 @@ from airjudge.run.identity import (
     identity_of_input,
     identity_of_judge,
     refuse_another,
-    refuse_foreign_verdicts,
 )
 from airjudge.run.interrupts import Interrupts, interrupts
 from airjudge.run.places import Places
@@ -97,7 +97,7 @@ class _Run:
     settings: RunSettings
     store: Store
     journal: Reader
-    fork: Reader | None
+    fork: Fork | None
     start: int = 0
     clock: float = field(default_factory=time.monotonic)
     n_samples: int = 0
@@ -122,6 +122,7 @@ class _Run:
         limit = self.settings.limit
         entries = takewhile(lambda entry: limit is None or entry.place < limit, self.source.entries(done.__contains__))
         self._restore()
+        self.metric.judge.count_earlier(state_of(self.journal).usage)
         self.n_total = self.source.count() if limit is None else min(limit, self.source.count())
         _log.info("asking", extra={"event": {"n_restored": self.n_restored, "start": self.start}})
         on_counts(self._counts())
@@ -225,9 +226,7 @@ def _begun(source: Source, metric: ContextRecall, out: Path, *, settings: RunSet
         store = held.enter_context(opened_folder(out, overwrite=settings.overwrite))
         journal = held.enter_context(Reader(out))
         refuse_another(out, held_identity(journal), wanted, source=source)
-        fork = held.enter_context(Reader(settings.fork)) if settings.fork else None
-        if settings.fork and fork:
-            refuse_foreign_verdicts(settings.fork, held_identity(fork), wanted)
+        fork = held.enter_context(opened_fork(settings.fork, metric, wanted)) if settings.fork else None
         if settings.retry_failed:
             store.forget_failures()
         run = _Run(source, metric, out, settings, store, journal, fork)
@@ -247,7 +246,7 @@ def _started(run: _Run) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        asked = isinstance(error, RunInterrupted | KeyboardInterrupt | asyncio.CancelledError)
+        asked = isinstance(error, RunInterrupted | BudgetSpent | KeyboardInterrupt | asyncio.CancelledError)
         _log.info("stopped", extra={"event": {"kind": getattr(error, "kind", type(error).__name__)}})
         with suppress(AirjudgeError):  # what ended the run may keep this from being noted too
             run.end("interrupted" if asked else "failed")

@@ -7,7 +7,7 @@ from pathlib import Path
 from airjudge import scoring
 from airjudge.journal import Reader, file_hash
 from airjudge.run.export import summed_up
-from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, sliced_by, state_of
+from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, state_of
 from airjudge.schema import Record, ScoredSample, Summary, Verdict
 
 
@@ -23,15 +23,17 @@ class Verified(Record):
 class _Audit:
     """Looks at each sample on its way into the summary."""
 
-    def __init__(self, *, is_finished: bool) -> None:
+    def __init__(self, state: RunState) -> None:
         self.findings: list[str] = []
-        self.is_finished = is_finished
+        self.is_finished = isinstance(state, RunHeader)
+        self.threshold = state.threshold
         self.n_samples = self.n_statements = self.next_place = 0
         self.lines = hashlib.sha256()
 
     def through(self, journal: Reader) -> Iterator[ScoredSample]:
         for place, sample in journal.scored():
-            self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in wrong(sample)]
+            found = wrong(sample, self.threshold)
+            self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in found]
             if place != self.next_place and self.is_finished:
                 self.findings.append(f"no record of the places {self.next_place} to {place - 1}")
             self.lines.update(sample.model_dump_json().encode() + b"\n")
@@ -50,8 +52,8 @@ def verify_run(out: Path) -> Verified:
     with Reader(out) as journal:
         damage = [f"the journal is damaged: {line}" for line in journal.damage()]
         state = state_of(journal)
-        audit = _Audit(is_finished=isinstance(state, RunHeader))
-        summary = summed_up(audit.through(journal), by=sliced_by(journal))
+        audit = _Audit(state)
+        summary = summed_up(audit.through(journal), journal)
     findings = damage + audit.findings
     if isinstance(state, RunHeader):
         findings += _of_exports(out, state, summary=summary, lines=audit.lines.hexdigest())
@@ -79,8 +81,8 @@ def _of_exports(out: Path, state: RunHeader, *, summary: Summary, lines: str) ->
             yield f"{RUN} does not tell what the journal tells"
 
 
-def wrong(sample: ScoredSample) -> Iterator[str]:
-    """What of a record does not follow from its verdicts."""
+def wrong(sample: ScoredSample, threshold: float) -> Iterator[str]:
+    """What of a record does not follow from its verdicts, where they are made by a threshold."""
     unjudged = sum(one.attributed is None for one in sample.statements)
     if sample.status == "failed":
         if sample.score is not None or sample.error is None:
@@ -93,11 +95,13 @@ def wrong(sample: ScoredSample) -> Iterator[str]:
         recall = scoring.context_recall(sample.statements)
         if sample.score != recall or (sample.status == "undefined") != (recall is None):
             yield f"its verdicts give {recall}, its record says {sample.score}"
-    yield from (f"statement {one.id!r} is not what its probability says" for one in sample.statements if _torn(one))
+    for one in sample.statements:
+        if _torn(one, threshold):
+            yield f"statement {one.id!r} is not what its probability says"
 
 
-def _torn(verdict: Verdict) -> bool:
+def _torn(verdict: Verdict, threshold: float) -> bool:
     """Whether a verdict and its probability contradict each other."""
     if verdict.probability is None or verdict.attributed is None:
         return False
-    return verdict.attributed != (verdict.probability >= scoring.THRESHOLD)
+    return verdict.attributed != (verdict.probability >= threshold)

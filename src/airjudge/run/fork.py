@@ -1,0 +1,55 @@
+"""Another run whose verdicts are taken over: those of the same judge, or raw ones that a calibration maps."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from airjudge.calibration import Calibration
+from airjudge.journal import Reader
+from airjudge.judge import Numbered
+from airjudge.metrics import ContextRecall
+from airjudge.run.identity import (
+    Identity,
+    differences_of_judge,
+    held_identity,
+    identity_of_judge,
+    refuse_foreign_verdicts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """The journal of a run to take verdicts over from; `calibration` is what its raw verdicts still lack."""
+
+    journal: Reader
+    calibration: Calibration | None = None
+
+    def verdicts_on(self, content: bytes) -> Numbered:
+        """Verdicts on a sample with this content, as this run's judge would give them."""
+        found = self.journal.verdicts_on(content)
+        if self.calibration is None:
+            return found
+        return {number: self.calibration.apply(one) for number, one in found.items()}
+
+
+@contextmanager
+def opened_fork(folder: Path, metric: ContextRecall, wanted: Identity) -> Iterator[Fork]:
+    """A run to take verdicts over from, open for reading.
+
+    Args:
+        folder: Where it is.
+        metric: That of the run which takes them over; its judge is known.
+        wanted: The identity of the run which takes them over.
+
+    Raises:
+        RunDiffers: If its verdicts are another judge's.
+    """
+    with Reader(folder) as journal:
+        held, judge = held_identity(journal), metric.judge
+        raw = identity_of_judge(judge.uncalibrated_signature(metric.statements).model_dump(), metric.reasons)
+        if judge.settings.calibration is not None and not differences_of_judge(held, raw):
+            yield Fork(journal, judge.settings.calibration)
+            return
+        refuse_foreign_verdicts(folder, held, wanted)
+        yield Fork(journal)
