@@ -2,18 +2,22 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from airjudge import server
+from airjudge.cli import main
 from airjudge.errors import AirjudgeError
 from airjudge.profiles import load_profile
 from airjudge.server import Server
 from airjudge.server.process import installed_distribution
 from airjudge.weights import prepared
 from tests.browsing import Browser, missing_browser
+from tests.commands import Command, Ended
+from tests.stub import Stub
 
 SMOLLM = "smollm2-135m"
 
@@ -23,6 +27,29 @@ settings.load_profile("airjudge")
 
 # A job that a shell put into the background ignores Ctrl-C, and so would every command that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def airjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command in this process."""
+
+    def run(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["airjudge", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Ended(int(caught.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    """A stub whose key is in STUB_KEY."""
+    with Stub() as running:
+        monkeypatch.setenv("STUB_KEY", running.api_key or "")
+        yield running
 
 
 @pytest.fixture(scope="session")

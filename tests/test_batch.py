@@ -16,12 +16,10 @@ from airjudge.errors import InputError
 from airjudge.run import RunHeader, open_run, score_dataset, verify_run
 from airjudge.run.folder import SAMPLES
 from airjudge.schema import ScoredSample
+from tests.commands import Command
 from tests.inputs import Line, write_lines
 from tests.rows import row
 from tests.stub import HostedConfig, HostedStub
-from tests.test_cli_score import Command, airjudge
-
-__all__ = ["airjudge"]  # a fixture
 
 Object = dict[str, Any]
 THREE: list[Line] = [row("North"), row("Middle", 3), row("South") | {"retrieved_contexts": ["Nothing here."]}]

@@ -1,14 +1,11 @@
 """The command line: one line and a next step for every error, objects on stdout, progress on stderr."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from airjudge.cli import main
+from tests.commands import Command, options
 from tests.stub import Fault, Stub, StubConfig
 from tests.stub import faults as faults_of
 
@@ -19,48 +16,11 @@ SUMMARY_KEYS = {
 }  # fmt: skip
 
 
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def airjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run a command in this process."""
-
-    def run(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["airjudge", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return Ended(int(caught.value.code or 0), captured.out, captured.err)
-
-    return run
-
-
-@pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
-    with Stub() as running:
-        monkeypatch.setenv("STUB_KEY", running.api_key or "")
-        yield running
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.jsonl"
     path.write_text(json.dumps(LINE) + "\n" + json.dumps(LINE | {"reference": "Whales sing."}) + "\n", encoding="utf-8")
     return path
-
-
-def options(stub: Stub, out: Path) -> list[object]:
-    return ["--base-url", stub.base_url, "--model", "judge", "--api-key-env", "STUB_KEY", "--out", out]
 
 
 def test_json_prints_the_summary_as_one_object(airjudge: Command, stub: Stub, data: Path, tmp_path: Path) -> None:

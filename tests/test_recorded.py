@@ -15,11 +15,10 @@ from airjudge.recorded import ImportSettings, Recorded, import_verdicts
 from airjudge.run import RunHeader, export_table, open_run, remake_exports, verify_run
 from airjudge.run.folder import EXPORTS, SAMPLES
 from airjudge.schema import ScoredSample
+from tests.commands import Command
 from tests.inputs import Line, write_lines
 from tests.rows import row
-from tests.test_cli_score import Command, airjudge
 
-__all__ = ["airjudge"]  # a fixture
 DATA = Path(os.environ.get("AIRJUDGE_DATA", "../shared/data"))
 
 

@@ -252,4 +252,5 @@ def _origin(found: Recorded, verdicts: Path, source: Source | None, *, settings:
         signature=signature,
         settings=told,
         mapping=dict(source.mapping) if source else {},
+        inputs=source.paths if source else (),
     )

@@ -1,9 +1,13 @@
 """`airjudge compare`: runs, and people, held against each other."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
+
+if TYPE_CHECKING:
+    from airjudge.compare import CompareSettings
 
 
 def compare(
@@ -30,7 +34,7 @@ def compare(
         str | None, typer.Option(metavar="COLUMN", help="Does the ranking of this column's values depend on the judge?")
     ] = None,
     fail_under: Annotated[
-        float | None, typer.Option(metavar="X", min=0, max=1, help="Does a gate at this recall depend on the judge?")
+        float | None, typer.Option(metavar="X", help="Does a gate at this recall depend on the judge?")
     ] = None,
     margin: Annotated[
         float, typer.Option(metavar="X", help="Difference of mean recall, above 0, that would not matter.")
@@ -59,7 +63,7 @@ def compare(
     """
     from airjudge.cli.compared import sections_of
     from airjudge.cli.sections import markdown_of, print_sections
-    from airjudge.compare import CompareSettings, compare_runs, write_disagreements
+    from airjudge.compare import compare_runs, write_disagreements
     from airjudge.datasets import read_labels
     from airjudge.run import open_run
 
@@ -69,11 +73,11 @@ def compare(
     if labels is None and (labels_from is not None or labels_random):
         msg = "--labels-from and --labels-random need --labels"
         raise typer.BadParameter(msg)
-    settings = CompareSettings(
+    settings = _settings(
         by=tuple(by or ()),
         systems=systems,
         fail_under=fail_under,
-        margin=_margin(margin),
+        margin=margin,
         max_disagreements=n_disagreements if disagreements_out is None else None,
         scores_only=scores_only,
         labels_random=labels_random,
@@ -91,9 +95,13 @@ def compare(
         print_sections(sections_of(comparison))
 
 
-def _margin(value: float) -> float:
-    """A margin in (0, 1); NaN is none."""
-    if not 0 < value < 1:
-        msg = f"a margin lies between 0 and 1: got {value:g}"
-        raise typer.BadParameter(msg, param_hint="--margin")
-    return value
+def _settings(**asked: object) -> "CompareSettings":
+    """What was asked; a number that cannot be meant is refused by its option."""
+    from airjudge.compare import CompareSettings
+
+    try:
+        return CompareSettings.model_validate(asked)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = str(first["loc"][0]).replace("_", "-")
+        raise typer.BadParameter(first["msg"], param_hint=f"--{option}") from error

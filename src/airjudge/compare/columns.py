@@ -3,13 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from airjudge.compare.frame import Frame, Indices, Records
+from airjudge.datasets.refusal import short
 from airjudge.errors import InputError
 from airjudge.schema import ScoredSample
 from airjudge.summary import MAX_VALUES, NONE, OTHER, column_text
+
+_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ def read_column(name: str, runs: Sequence[Records], *, frame: Frame, most: int |
     texts = [next(_texts(name, runs, sample), None) for sample in frame.ids]
     counted = Counter(text for text in texts if text is not None)
     if not counted:
-        msg = f"no run carries a column {name}"
+        msg = f"no run carries a column {short(name)}"
         raise InputError(msg, _hint(runs))
     ordered = sorted(counted, key=lambda text: (-counted[text], text))[:most]
     # Apart from the values: a column may well hold the text "(none)".
@@ -63,5 +67,5 @@ def _text(sample: ScoredSample, name: str) -> str | None:
 
 def _hint(runs: Sequence[Records]) -> str:
     known = sorted({column for records in runs for sample in records.values() for column in sample.metadata})
-    carried = f"They carry: {', '.join(known)}. " if known else ""
+    carried = f"They carry: {', '.join(map(short, known[:_SHOWN]))}. " if known else ""
     return f"{carried}A run carries the columns that airjudge score was told to --keep."

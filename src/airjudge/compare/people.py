@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from airjudge import agreement
 from airjudge.agreement import balanced_accuracy_of, f1_of, kappa_of, sensitivity_of, specificity_of
-from airjudge.compare.frame import Bools, Floats, Frame, Indices
+from airjudge.compare.frame import Bools, Floats, Frame
 from airjudge.compare.judges import Judge, People
 from airjudge.compare.records import (
     Accuracy,
@@ -15,7 +15,6 @@ from airjudge.compare.records import (
     AnnotatorTest,
     CorrectedRecall,
     Corrections,
-    Interval,
 )
 from airjudge.compare.settings import CompareSettings
 from airjudge.compare.tabled import seeded, tabled
@@ -26,12 +25,9 @@ FEWEST_ANNOTATORS: Final = 3
 
 ASSUMPTIONS: Final = (
     "each column of votes is one person all over the data; where it is whoever voted first, the test says less",
-    "statements are independent; those of one sample are not, so with many statements a sample it passes too easily",
+    "groups of statements are independent: where the data name none, samples are taken for that",
     "the annotators are like those who might have labelled, and may be wrong themselves",
 )
-
-_AUC_WORK: Final = 20_000_000
-"""Statements that are sorted in all resamples of an AUC together."""
 
 
 def against_people(judge: Judge, people: People, *, frame: Frame, settings: CompareSettings) -> AgainstPeople:
@@ -44,7 +40,7 @@ def against_people(judge: Judge, people: People, *, frame: Frame, settings: Comp
         n_partial=n_partial,
         without_partial=accuracy(judge, people.judge, ~partial, frame=frame) if n_partial else None,
         corrected=_corrections(judge, people.judge, frame) if settings.labels_random else None,
-        annotators=_annotator_test(judge, people, settings.epsilon),
+        annotators=_annotator_test(judge, people, frame=frame, epsilon=settings.epsilon),
     )
 
 
@@ -73,25 +69,12 @@ def accuracy(judge: Judge, people: Judge, where: Bools, *, frame: Frame) -> Accu
         kappa_ci95=found.interval(kappa_of),
         n_auc=int(known.sum()),
         auc=agreement.auc(labels[known], probabilities),
-        auc_ci95=_auc_interval(labels[known], probabilities, groups[known]),
+        auc_ci95=agreement.auc_bootstrap(labels[known], probabilities, groups=groups[known], rng=seeded()),
     )
 
 
 def _ruled(judge: Judge) -> Bools:
     return ~np.isnan(judge.rulings.verdicts)
-
-
-def _auc_interval(labels: Bools, probabilities: Floats, groups: Indices) -> Interval:
-    """Each resample sorts all statements, so of many statements fewer resamples are drawn."""
-    if not len(labels):
-        return None
-    n_resamples = int(np.clip(_AUC_WORK // len(labels), 200, 2000))
-    return agreement.cluster_bootstrap(
-        lambda drawn: agreement.auc(labels[drawn], probabilities[drawn]),
-        groups,
-        rng=seeded(),
-        n_resamples=n_resamples,
-    )
 
 
 def _corrections(judge: Judge, people: Judge, frame: Frame) -> Corrections:
@@ -118,14 +101,15 @@ def _told(corrected: agreement.Corrected) -> CorrectedRecall:
     )
 
 
-def _annotator_test(judge: Judge, people: People, epsilon: float) -> AnnotatorTest | None:
+def _annotator_test(judge: Judge, people: People, *, frame: Frame, epsilon: float) -> AnnotatorTest | None:
     """None where the labels do not hold the votes of three people."""
     votes = _votes(people)
     if len(votes) < FEWEST_ANNOTATORS:
         return None
     places = np.flatnonzero(_ruled(judge) & ~np.isnan(votes).all(axis=0))
     verdicts = judge.rulings.verdicts[places] == 1
-    found = agreement.alternative_annotator_test(votes[:, places], verdicts, epsilon=epsilon)
+    groups = frame.group_of[frame.sample_of[places]]
+    found = agreement.alternative_annotator_test(votes[:, places], verdicts, epsilon=epsilon, groups=groups)
     return AnnotatorTest(
         epsilon=epsilon,
         n=len(places),

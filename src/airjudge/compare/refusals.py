@@ -7,6 +7,7 @@ from typing import Final
 from airjudge.compare.frame import Records, differing, units_of
 from airjudge.compare.judges import People
 from airjudge.compare.records import PEOPLE
+from airjudge.datasets.refusal import short
 from airjudge.errors import InputError, StatementsDiffer
 from airjudge.labels import Labels
 from airjudge.run import OpenedRun, repeats_in
@@ -47,10 +48,9 @@ def check_statements(runs: Sequence[Records], *, refuse: bool) -> tuple[str, ...
     """
     found = tuple(differing(runs))
     if found and refuse:
-        shown = "\n".join(f"  {name}: {_held(name, runs)}" for name in found[:_SHOWN])
+        shown = "\n".join(f"  {short(name)}: {_held(name, runs)}" for name in found[:_SHOWN])
         more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        n_shared = sum(1 for name in runs[0] if all(name in other for other in runs[1:]))
-        msg = f"the runs hold other statements of {len(found)} samples ({n_shared} are in all runs):\n{shown}{more}"
+        msg = f"the runs do not hold the same statements, of {len(found)} samples:\n{shown}{more}"
         raise StatementsDiffer(msg)
     return found
 
@@ -58,11 +58,9 @@ def check_statements(runs: Sequence[Records], *, refuse: bool) -> tuple[str, ...
 def _held(name: str, runs: Sequence[Records]) -> str:
     """What each run holds of a sample, and the first text that not all hold."""
     units = [units_of(records[name]) for records in runs if name in records]
-    counts = ", ".join(str(len(one)) for one in units)
-    strange = next(
-        (text for one in units for unit, text in one if any((unit, text) not in other for other in units)), ""
-    )
-    return f"{counts} statements; not in all: {strange[:60]!r}"
+    counts = " and ".join(str(len(one)) for one in units)
+    strange = next(unit for one in units for unit in one if any(unit not in other for other in units))
+    return f"{counts} statements; not all hold {short(strange[0])}: {short(strange[1])}"
 
 
 def check_labels(labels: Labels, people: People) -> None:

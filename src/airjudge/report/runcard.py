@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from pydantic import JsonValue
+
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.overview import Summed
 from airjudge.report.tables import facts, folded, section, table
@@ -26,7 +28,8 @@ def _card(one: Summed) -> Element:
         facts(_made_of(state)),
         facts(_took(one)),
         folded("Signature, field by field", facts(_fields(state.signature.model_dump()))),
-        folded("Settings", facts(_fields(state.settings))),
+        folded("Settings", facts(_fields(_without(state.settings, "calibration")))),
+        _calibration(state),
         folded("Columns", facts(_fields(state.mapping))),
         _servers(state.servers),
         _starts(state),
@@ -55,6 +58,8 @@ def _took(one: Summed) -> Iterator[tuple[str, Node]]:
                 f"{_rate(speed.computed_prompt_tokens)} prompt tokens computed"
             ),
         )
+    if state.cost is not None:
+        yield "Cost", str(state.cost)
     if state.n_taken_over:
         yield "Taken over", f"verdicts of {state.n_taken_over:,} samples from {state.settings.get('fork')}"
 
@@ -79,6 +84,17 @@ def _as_text(value: object) -> str:
     if value is None or value in ([], ()):
         return "none"
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _without(values: Mapping[str, JsonValue], name: str) -> dict[str, JsonValue]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+def _calibration(state: RunState) -> Element | None:
+    """What the probabilities and the threshold were calibrated by."""
+    if state.calibration is None:
+        return None
+    return folded("Calibration", facts(_fields(state.calibration.model_dump(mode="json"))))
 
 
 def _servers(servers: Sequence[ServerUse]) -> Element | None:

@@ -25,8 +25,7 @@ from airjudge.report.runcard import run_cards
 from airjudge.report.samples import samples_data, why_told
 from airjudge.report.tables import note, section
 from airjudge.report.texts import Texts, texts_in, texts_of
-from airjudge.run import OpenedRun
-from airjudge.run.export import BOOTSTRAP_SEED
+from airjudge.run import BOOTSTRAP_SEED, OpenedRun
 from airjudge.run.folder import SAMPLES
 from airjudge.schema import Record
 

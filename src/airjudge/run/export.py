@@ -66,17 +66,18 @@ def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
             files.enter_context(_opened(out / SAMPLES_TABLE, "parquet", "samples")),
             files.enter_context(_opened(out / STATEMENTS_TABLE, "parquet", "statements")),
         ]
-        summary = summed_up(_passing(journal.scored(), adds), journal)
+        summary = summed_up(_passing(journal.scored(), adds), by=sliced_by(journal), band=band_of(journal))
     with written_whole(out / SUMMARY) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")
     hashes: dict[str, JsonValue] = {name: file_hash(out / name) for name in EXPORTS}
     return {"summary": summary.model_dump(mode="json"), "exports": hashes}
 
 
-def summed_up(samples: Iterable[ScoredSample], journal: Reader) -> Summary:
-    """The summary of a run's samples, sliced and with the band that its journal tells; the same for the same scores."""
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
-    return summarise(samples, rng=rng, by=sliced_by(journal), band=band_of(journal))
+def summed_up(
+    samples: Iterable[ScoredSample], *, by: Sequence[str], band: tuple[float, float] | None = None
+) -> Summary:
+    """The summary of a run's samples, by columns, with what a band leaves to people; the same for the same scores."""
+    return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=by, band=band)
 
 
 def export_table(out: Path, fmt: Format, table: Table = "samples", *, target: Path | None = None) -> tuple[Path, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from airjudge import scoring
 from airjudge.journal import Reader, file_hash
 from airjudge.run.export import summed_up
-from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, state_of
+from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, band_of, sliced_by, state_of
 from airjudge.schema import Record, ScoredSample, Summary, Verdict
 
 
@@ -53,7 +53,7 @@ def verify_run(out: Path) -> Verified:
         damage = [f"the journal is damaged: {line}" for line in journal.damage()]
         state = state_of(journal)
         audit = _Audit(state)
-        summary = summed_up(audit.through(journal), journal)
+        summary = summed_up(audit.through(journal), by=sliced_by(journal), band=band_of(journal))
     findings = damage + audit.findings
     if isinstance(state, RunHeader):
         findings += _of_exports(out, state, summary=summary, lines=audit.lines.hexdigest())
