@@ -106,10 +106,8 @@ def _counts(summary: Summary) -> Iterator[tuple[str, Node]]:
     yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}"
     if summary.abstained is not None:
         left = summary.abstained
-        yield (
-            "Left to people",
-            f"{left.n_statements:,} verdicts of probability {span(left.band)}: recall {span(left.bounds)}",
-        )
+        where = f"{left.n_statements:,} verdicts of probability {span(left.band)}"
+        yield "Left to people", f"{where}, which allow a recall of {span(left.bounds)}"
     if summary.n_empty_contexts:
         yield "Empty retrievals", f"{summary.n_empty_contexts:,}, recall 0 without a question"
 

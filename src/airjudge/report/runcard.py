@@ -9,7 +9,7 @@ from airjudge.report.markup import Element, Node, element
 from airjudge.report.overview import Summed
 from airjudge.report.tables import facts, folded, section, table
 from airjudge.run import RunState
-from airjudge.schema import ServerUse, Usage
+from airjudge.schema import Rates, ServerUse, Usage
 from airjudge.summary import rates
 
 
@@ -47,21 +47,25 @@ def _made_of(state: RunState) -> Iterator[tuple[str, Node]]:
 
 def _took(one: Summed) -> Iterator[tuple[str, Node]]:
     state = one.run.state
-    yield "Time", f"{state.seconds:,.1f} s in {len(state.starts)} start{'s' * (len(state.starts) != 1)}"
-    yield "Tokens", _tokens(state.usage)
+    n_starts = f"{len(state.starts)} start{'s' * (len(state.starts) != 1)}"
+    yield (
+        "Time",
+        f"{state.seconds:,.1f} s in {n_starts}" if state.seconds else "not measured: verdicts came from elsewhere",
+    )
+    if state.usage.requests:
+        yield "Tokens", _tokens(state.usage)
     speed = rates(one.summary, state.usage, seconds=state.seconds)
     if speed is not None:
-        yield (
-            "A second",
-            (
-                f"{_rate(speed.verdicts)} verdicts, {_rate(speed.samples)} samples, "
-                f"{_rate(speed.computed_prompt_tokens)} prompt tokens computed"
-            ),
-        )
+        yield "A second", _speed(speed)
     if state.cost is not None:
         yield "Cost", str(state.cost)
     if state.n_taken_over:
         yield "Taken over", f"verdicts of {state.n_taken_over:,} samples from {state.settings.get('fork')}"
+
+
+def _speed(speed: Rates) -> str:
+    computed = _rate(speed.computed_prompt_tokens)
+    return f"{_rate(speed.verdicts)} verdicts, {_rate(speed.samples)} samples, {computed} prompt tokens computed"
 
 
 def _rate(value: float) -> str:

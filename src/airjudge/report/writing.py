@@ -189,4 +189,8 @@ def _quoted(path: str) -> str:
 def _subtitle(runs: Sequence[OpenedRun]) -> str:
     if len(runs) == 1:
         return f"{runs[0].name} · judged by {runs[0].state.signature.judge}"
-    return " · ".join(f"{run.name} ({run.state.signature.judge})" for run in runs)
+    return " · ".join(_with_judge(run.name, run.state.signature.judge) for run in runs)
+
+
+def _with_judge(name: str, judge: str) -> str:
+    return name if name == judge else f"{name} ({judge})"
