@@ -50,7 +50,7 @@ def _took(one: Summed) -> Iterator[tuple[str, Node]]:
     n_starts = f"{len(state.starts)} start{'s' * (len(state.starts) != 1)}"
     yield (
         "Time",
-        f"{state.seconds:,.1f} s in {n_starts}" if state.seconds else "not measured: verdicts came from elsewhere",
+        f"{state.seconds:,.1f} s in {n_starts}" if state.seconds else "not measured",
     )
     if state.usage.requests:
         yield "Tokens", _tokens(state.usage)
