@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HEAVY = {
-    "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "tokenizers", "torch",
+    "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "scipy", "tokenizers", "torch",
     "transformers", "vllm",
 }  # fmt: skip
 HELP = "import sys; from airjudge.cli import main; sys.argv = ['airjudge', {}]; main()"
@@ -39,6 +39,8 @@ def test_importing_airjudge_loads_no_model_library() -> None:
         "'models', '--help'",
         "'score', '--help'",
         "'check', '--help'",
+        "'compare', '--help'",
+        "'calibrate', '--help'",
         "'report', '--help'",
         "'import-verdicts', '--help'",
         "'batch', 'export', '--help'",

@@ -61,10 +61,14 @@ def _judges(comparison: Comparison) -> Section:
 
 
 def _cost(one: JudgeFigures) -> str:
-    if one.usage is None or one.seconds is None:
+    """What a run took; of recorded verdicts nobody knows it."""
+    if one.usage is None or not (one.seconds or one.usage.requests):
         return "-"
-    usage = one.usage
-    return f"{one.seconds:.1f} s, {usage.requests} requests, {usage.prompt_tokens} + {usage.completion_tokens} tokens"
+    parts = [f"{one.seconds:.1f} s"] if one.seconds else []
+    if one.usage.requests:
+        parts.append(f"{one.usage.requests} requests")
+        parts.append(f"{one.usage.prompt_tokens} + {one.usage.completion_tokens} tokens")
+    return ", ".join([*parts, str(one.cost)] if one.cost else parts)
 
 
 def _left_out(one: JudgeFigures) -> str:

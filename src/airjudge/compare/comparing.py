@@ -9,7 +9,7 @@ import numpy as np
 from airjudge import agreement
 from airjudge.compare.columns import read_column
 from airjudge.compare.decisions import gate_decision, ranking
-from airjudge.compare.frame import Frame, Records, by_id, framed, rulings_of, without_statements
+from airjudge.compare.frame import Frame, Records, by_id, framed, without_statements, without_verdicts
 from airjudge.compare.judges import Judge, People, figures_of, judge_of_run, people_of
 from airjudge.compare.notes import notes_on
 from airjudge.compare.pairs import pair_of
@@ -84,9 +84,9 @@ def _laid(runs: Sequence[OpenedRun], labels: Labels | None, settings: CompareSet
         check_labels(labels, people)
     if settings.scores_only:
         frame = without_statements(frame)
-        people = people and replace(
-            people, labels=(), judge=replace(people.judge, rulings=rulings_of(frame, people.judge.records))
-        )
+        if people:
+            scores = without_verdicts(people.judge.rulings)
+            people = replace(people, labels=(), judge=replace(people.judge, rulings=scores))
     judges = [
         judge_of_run(name, run, own, frame=frame) for name, run, own in zip(names_of(runs), runs, records, strict=True)
     ]

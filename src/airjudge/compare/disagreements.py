@@ -33,16 +33,21 @@ def _told(pair: tuple[Judge, Judge], frame: Frame, statement: int, *, confidence
         sample=sample,
         statement=unit[0],
         text=unit[1],
-        a=_ruling(pair[0], sample, unit),
-        b=_ruling(pair[1], sample, unit),
+        a=_ruling(pair[0], statement, sample=sample, unit=unit),
+        b=_ruling(pair[1], statement, sample=sample, unit=unit),
         confidence=None if np.isnan(confidence) else confidence,
     )
 
 
-def _ruling(judge: Judge, sample: str, unit: Unit) -> Ruling:
+def _ruling(judge: Judge, statement: int, *, sample: str, unit: Unit) -> Ruling:
     """What a judge said of a statement that it ruled on."""
-    verdict = next(one for one in judge.records[sample].statements if (one.id, one.text.strip()) == unit)
-    return Ruling(attributed=verdict.attributed is True, probability=verdict.probability, reason=verdict.reason)
+    probability = float(judge.rulings.probabilities[statement])
+    held = judge.records[sample].statements if sample in judge.records else ()
+    return Ruling(
+        attributed=bool(judge.rulings.verdicts[statement]),
+        probability=None if np.isnan(probability) else probability,
+        reason=next((one.reason for one in held if (one.id, one.text.strip()) == unit), None),
+    )
 
 
 def write_disagreements(comparison: Comparison, path: Path, *, keep: int) -> Comparison:

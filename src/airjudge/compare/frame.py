@@ -63,6 +63,12 @@ class Rulings:
     status: npt.NDArray[np.int8]
 
 
+def without_verdicts(rulings: Rulings) -> Rulings:
+    """The scores alone."""
+    none = np.zeros(0)
+    return Rulings(none, none, np.zeros(0, dtype=np.bool_), rulings.scores, rulings.status)
+
+
 def units_of(sample: ScoredSample) -> tuple[Unit, ...]:
     """Ids and texts of a sample's statements."""
     return tuple((one.id, one.text.strip()) for one in sample.statements)
@@ -151,11 +157,11 @@ def rulings_of(frame: Frame, records: Records) -> Rulings:
         if sample is None:
             continue
         status[number] = STATUS[sample.status]
-        scores[number] = _or_nan(sample.score)
+        scores[number] = or_nan(sample.score)
         for place, one in _placed(frame, number, sample):
             given[place] = True
-            verdicts[place] = _or_nan(one.attributed)
-            probabilities[place] = _or_nan(one.probability)
+            verdicts[place] = or_nan(one.attributed)
+            probabilities[place] = or_nan(one.probability)
     return Rulings(verdicts, probabilities, given, scores, status)
 
 
@@ -168,5 +174,6 @@ def _placed(frame: Frame, number: int, sample: ScoredSample) -> Iterable[tuple[i
     return [(places[unit], one) for unit, one in zip(own, sample.statements, strict=True) if unit in places]
 
 
-def _or_nan(value: float | None) -> float:
+def or_nan(value: float | None) -> float:
+    """A number, or NaN, which stands for none inside arrays."""
     return np.nan if value is None else float(value)

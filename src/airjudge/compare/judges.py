@@ -2,20 +2,38 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from airjudge.compare.frame import FAILED, MISSING, SCORED, UNDEFINED, Frame, Records, Rulings, rulings_of, units_of
+from airjudge.compare.frame import (
+    FAILED,
+    MISSING,
+    SCORED,
+    STATUS,
+    UNDEFINED,
+    Bools,
+    Frame,
+    Records,
+    Rulings,
+    Unit,
+    or_nan,
+    rulings_of,
+    units_of,
+)
 from airjudge.compare.records import PEOPLE, JudgeFigures, JudgeKind, SampleCounts, StatementCounts
 from airjudge.labels import Label, Labels
 from airjudge.run import OpenedRun, summed_up
 from airjudge.schema import SampleError, ScoredSample, Status, Summary, Verdict
 from airjudge.scoring import context_recall
 
+_RULED: Final = {ruled: Verdict(id="", text="", attributed=ruled) for ruled in (True, False, None)}
+_UNLABELLED: Final = SampleError(kind="unlabelled", message="people did not label each statement")
+
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One judge of a comparison, with its records and what it ruled in the order of the frame."""
+    """One judge of a comparison, with what it ruled in the order of the frame; people have no records."""
 
     name: str
     kind: JudgeKind
@@ -39,27 +57,27 @@ class People:
     labels: tuple[Label | None, ...]
 
     @property
-    def partial(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def partial(self) -> Bools:
         """Which statements are labelled as supported in part."""
         return np.array([one is not None and one.partial for one in self.labels], dtype=np.bool_)
 
 
 def people_of(labels: Labels, runs: Sequence[Records], *, frame: Frame) -> People:
     """People as a judge: a sample has their score if each of its statements is labelled."""
-    records: dict[str, ScoredSample] = {}
     found: list[Label | None] = []
+    records: dict[str, ScoredSample] = {}
     for number, name in enumerate(frame.ids):
         own = [one[name] for one in runs if name in one]
-        sample = _held(own, frame.units[number], name)
-        on = labels.on(sample)
+        on = labels.on(_held(own, frame.units[number], name))
         found.extend(on)
         if any(on) or (not on and own[0].status == "undefined"):
-            records[name] = _labelled(sample, on, group=own[0].group or labels.groups.get(name))
-    judge = Judge(PEOPLE, "labels", records, rulings_of(frame, records), summed_up(records.values(), by=()))
+            group = next((one.group for one in own if one.group), None) or labels.groups.get(name)
+            records[name] = _labelled(name, on, group=group)
+    judge = Judge(PEOPLE, "labels", {}, _rulings(frame, found, records), summed_up(records.values(), by=()))
     return People(judge, tuple(found))
 
 
-def _held(records: Sequence[ScoredSample], units: tuple[tuple[str, str], ...], name: str) -> ScoredSample:
+def _held(records: Sequence[ScoredSample], units: Sequence[Unit], name: str) -> ScoredSample:
     """A record with these statements."""
     for one in records:
         if units_of(one) == units:
@@ -68,23 +86,27 @@ def _held(records: Sequence[ScoredSample], units: tuple[tuple[str, str], ...], n
     return ScoredSample(id=name, score=None, status="failed", statements=verdicts)
 
 
-def _labelled(sample: ScoredSample, labels: Sequence[Label | None], *, group: str | None) -> ScoredSample:
-    verdicts = tuple(
-        Verdict(
-            id=one.id,
-            text=one.text,
-            attributed=label.attributed if label else None,
-            probability=label.probability if label else None,
-            reason=label.reason if label else None,
-        )
-        for one, label in zip(sample.statements, labels, strict=True)
-    )
-    if any(one.attributed is None for one in verdicts):
-        error = SampleError(kind="unlabelled", message="people did not label each statement")
-        return ScoredSample(id=sample.id, score=None, status="failed", error=error, statements=verdicts, group=group)
+def _labelled(name: str, labels: Sequence[Label | None], *, group: str | None) -> ScoredSample:
+    """What a summary needs of a labelled sample; its verdicts are without id and text, of which there are many."""
+    verdicts = tuple(_RULED[label.attributed if label else None] for label in labels)
+    if _RULED[None] in verdicts:
+        return ScoredSample(id=name, score=None, status="failed", error=_UNLABELLED, statements=verdicts, group=group)
     score = context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"
-    return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=group)
+    return ScoredSample(id=name, score=score, status=status, statements=verdicts, group=group)
+
+
+def _rulings(frame: Frame, labels: Sequence[Label | None], records: Records) -> Rulings:
+    """Labels as arrays; every statement was put to people, as it were."""
+    by_sample = (records.get(name) for name in frame.ids)
+    told = [(or_nan(one.score), STATUS[one.status]) if one else (np.nan, MISSING) for one in by_sample]
+    return Rulings(
+        verdicts=np.array([or_nan(one.attributed if one else None) for one in labels], dtype=np.float64),
+        probabilities=np.array([or_nan(one.probability if one else None) for one in labels], dtype=np.float64),
+        given=np.ones(len(labels), dtype=np.bool_),
+        scores=np.array([score for score, _ in told], dtype=np.float64),
+        status=np.array([status for _, status in told], dtype=np.int8),
+    )
 
 
 def figures_of(judge: Judge, frame: Frame) -> JudgeFigures:
@@ -106,6 +128,7 @@ def figures_of(judge: Judge, frame: Frame) -> JudgeFigures:
         micro_ci95=summary.micro_ci95,
         usage=state.usage if state else None,
         seconds=state.seconds if state else None,
+        cost=state.cost if state else None,
     )
 
 

@@ -28,6 +28,7 @@ def notes_on(
         *_on_data(named),
         *_on_runs(named),
         *(_on_labels(labels, people) if labels and people else ()),
+        *(_on_calibrations(named) if labels else ()),
         *_on_corrections(figures, settings),
     )
 
@@ -63,6 +64,12 @@ def _on_labels(labels: Labels, people: People) -> Iterator[str]:
     n_open = sum(one is not None and one.attributed is None for one in people.labels)
     if n_open:
         yield f"{n_open} labels are undecided, and count as none"
+
+
+def _on_calibrations(named: dict[str, OpenedRun]) -> Iterator[str]:
+    for name, run in named.items():
+        if run.state.calibration is not None:
+            yield f"{name} is calibrated: held against the labels that it was calibrated on, it looks better than it is"
 
 
 def _on_corrections(figures: Sequence[JudgeFigures], settings: CompareSettings) -> Iterator[str]:

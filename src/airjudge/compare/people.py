@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from airjudge import agreement
 from airjudge.agreement import balanced_accuracy_of, f1_of, kappa_of, sensitivity_of, specificity_of
-from airjudge.compare.frame import Bools, Floats, Frame
+from airjudge.compare.frame import Bools, Floats, Frame, Indices
 from airjudge.compare.judges import Judge, People
 from airjudge.compare.records import (
     Accuracy,
@@ -15,6 +15,7 @@ from airjudge.compare.records import (
     AnnotatorTest,
     CorrectedRecall,
     Corrections,
+    Interval,
 )
 from airjudge.compare.settings import CompareSettings
 from airjudge.compare.tabled import seeded, tabled
@@ -28,6 +29,9 @@ ASSUMPTIONS: Final = (
     "groups of statements are independent: where the data name none, samples are taken for that",
     "the annotators are like those who might have labelled, and may be wrong themselves",
 )
+
+_AUC_WORK: Final = 20_000_000
+"""Statements that all resamples of an AUC read together."""
 
 
 def against_people(judge: Judge, people: People, *, frame: Frame, settings: CompareSettings) -> AgainstPeople:
@@ -69,12 +73,18 @@ def accuracy(judge: Judge, people: Judge, where: Bools, *, frame: Frame) -> Accu
         kappa_ci95=found.interval(kappa_of),
         n_auc=int(known.sum()),
         auc=agreement.auc(labels[known], probabilities),
-        auc_ci95=agreement.auc_bootstrap(labels[known], probabilities, groups=groups[known], rng=seeded()),
+        auc_ci95=_auc_interval(labels[known], probabilities, groups[known]),
     )
 
 
 def _ruled(judge: Judge) -> Bools:
     return ~np.isnan(judge.rulings.verdicts)
+
+
+def _auc_interval(labels: Bools, probabilities: Floats, groups: Indices) -> Interval:
+    """Each resample reads all statements, so of many statements fewer resamples are drawn: their interval is narrow."""
+    n_resamples = int(np.clip(_AUC_WORK // max(1, len(labels)), 200, 2000))
+    return agreement.auc_bootstrap(labels, probabilities, groups=groups, rng=seeded(), n_resamples=n_resamples)
 
 
 def _corrections(judge: Judge, people: Judge, frame: Frame) -> Corrections:

@@ -6,7 +6,7 @@ come from resampling whole groups (the samples themselves where no groups are gi
 
 from typing import Final, Literal
 
-from airjudge.schema import Record, Usage
+from airjudge.schema import Cost, Record, Usage
 
 Interval = tuple[float, float] | None
 JudgeKind = Literal["run", "labels"]
@@ -157,7 +157,7 @@ class JudgeFigures(Record):
 
     `n` are statements with a verdict, of which the share `prevalence` is attributed. `mean` and `micro_mean` are
     recall over its own scored samples, as in its summary. `usage` and `seconds` are what its run took, None for
-    people. `signature` is its line; None for people.
+    people; `cost` is known where a price was told. `signature` is its line; None for people.
     """
 
     name: str
@@ -174,6 +174,7 @@ class JudgeFigures(Record):
     micro_ci95: Interval
     usage: Usage | None
     seconds: float | None
+    cost: Cost | None = None
     repeats: Repeats | None = None
     people: AgainstPeople | None = None
 

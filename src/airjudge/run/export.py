@@ -74,9 +74,9 @@ def export_all(out: Path, journal: Reader) -> dict[str, JsonValue]:
 
 
 def summed_up(
-    samples: Iterable[ScoredSample], *, by: Sequence[str], band: tuple[float, float] | None = None
+    samples: Iterable[ScoredSample], *, by: Sequence[str] = (), band: tuple[float, float] | None = None
 ) -> Summary:
-    """The summary of a run's samples, by columns, with what a band leaves to people; the same for the same scores."""
+    """The summary of a run's samples, sliced by columns and with an abstain band; the same for the same scores."""
     return summarise(samples, rng=np.random.default_rng(BOOTSTRAP_SEED), by=by, band=band)
 
 

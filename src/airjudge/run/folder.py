@@ -48,9 +48,9 @@ class RunState(Record):
 
     `usage` and `seconds` are summed over all starts; `n_taken_over` counts samples with verdicts of the
     run that this one was forked from; `servers` are the accounts of the last start that has ended; `exports`
-    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was.
-    `inputs` are absolute paths that the data lay at, for those who show their texts: nothing is read from
-    there unless its hash is still `data_sha256`.
+    are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was. `inputs`
+    are absolute paths that the data lay at, for those who show their texts: nothing is read from there unless
+    its hash is still `data_sha256`.
     """
 
     state: Ended | Literal["running"]

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ class Origin:
     """Where the records of a run come from; the time that their judge took is not known.
 
     `data` and its hash are those of the data set, or of the file of verdicts where there is nothing else;
-    `settings` are told in `run.json`; `usage` is what the judge reported; `inputs` are where the data set lies.
+    `inputs` says where the data set lies. `settings` are told in `run.json`; `usage` is what the judge reported.
     """
 
     data: str
@@ -38,8 +38,8 @@ class Origin:
     signature: Signature
     settings: Mapping[str, JsonValue]
     mapping: Mapping[str, str]
+    inputs: Sequence[str] = ()
     usage: Usage = NO_USAGE
-    inputs: tuple[Path, ...] = ()
 
     def identity(self) -> Identity:
         """What two imports of the same verdicts share."""
@@ -96,11 +96,11 @@ def _header(origin: Origin) -> dict[str, JsonValue]:
         "signature": origin.signature.model_dump(),
         "data": origin.data,
         "data_sha256": origin.data_sha256,
-        "inputs": [str(path) for path in origin.inputs],
         "mapping": dict(origin.mapping),
         "settings": dict(origin.settings),
         "versions": dict(versions()),
         "servers": [],
+        "inputs": list(origin.inputs),
     }
 
 
