@@ -30,7 +30,7 @@ from airjudge.run.folder import SAMPLES
 from airjudge.schema import Record
 
 _HEAD_BYTES: Final = 4096
-_MARKS: Final = "A mark for each statement: ✓ attributed, ✗ not attributed, – no verdict"
+_MARKS: Final = "✓ attributed, ✗ not attributed, – no verdict"
 
 
 class ReportSettings(Record):
@@ -167,9 +167,9 @@ class _Parts:
     def _legend(self) -> Element:
         """What the marks beside a sample mean."""
         several = len(self.runs) > 1 or self.evidence.labels is not None
-        whose = f" by {self.runs[0].name}" if len(self.runs) > 1 else ""
+        whose = f", as {self.runs[0].name} rules" if len(self.runs) > 1 else ""
         differ = "; twice underlined where judges, or a judge and people, differ" if several else ""
-        return element("p", {"class": "legend"}, f"{_MARKS}{whose}{differ}.")
+        return element("p", {"class": "legend"}, f"A mark for each statement{whose}: {_MARKS}{differ}.")
 
     def _links(self, path: Path) -> list[Node]:
         """Where all samples are: a link where the report lies beside the run, else the path."""

@@ -218,7 +218,7 @@
   const SORTS = [
     ["lowest", "Lowest recall first", null],
     ["input", "In the order of the data", byNumber],
-    ...(several || data.labels ? [["gap", "Most confident disagreement first", (a, b) => b.gap - a.gap || byNumber(a, b)]] : []),
+    ...(several || data.labels ? [["gap", "Disagreements first", (a, b) => b.gap - a.gap || byNumber(a, b)]] : []),
   ];
 
   function searchable(sample) {
