@@ -297,3 +297,8 @@ def test_scores_and_labels_that_are_not_numbers_are_refused() -> None:
         alone(np.array([np.nan, 1]), np.array([1.0, np.nan]))
     with pytest.raises(ValueError, match="must share one shape"):
         alone(np.array([0.5, 1]), np.array([1.0]))
+    with pytest.raises(ValueError, match="needs one group"):
+        ppi_mean(np.array([0.5, 1]), np.array([1.0, 0.5]), groups=["a"])
+    for power in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="power"):
+            alone(np.array([0.5, 1]), np.array([1.0, 0.5]), power)

@@ -9,12 +9,14 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from airjudge.agreement import (
+    AltAnnotator,
     Floats,
     alpha_of,
     alpha_parts,
     alternative_annotator_test,
     flip_rate,
     krippendorff_alpha,
+    many,
     raw_agreement,
     sums_by_group,
     table_bootstrap,
@@ -145,6 +147,14 @@ def test_the_alternative_annotator_test_is_the_papers_procedure(epsilon: float) 
     assert test.passes == (np.mean(won) >= 0.5)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.001, 0.004, 0.008, 0.012, 0.02, 0.03, 0.04, 0.2, 1.0]), min_size=1, max_size=9))
+def test_discoveries_are_those_of_statsmodels(p_values: list[float]) -> None:
+    alone = [AltAnnotator(advantage=0.5, n_statements=99, n_groups=99, p=p, won=None) for p in p_values]
+    expected = multipletests(p_values, alpha=0.05, method="fdr_by")[0].tolist()
+    assert [one.won for one in many._with_discoveries(alone)] == expected
+
+
 def test_the_alternative_annotator_test_matches_hand_computation() -> None:
     # 36 statements. Annotators 1 and 2 always vote true; annotator 3 votes false on 6. The judge says true always.
     # Against 3 (others: true, true) the judge is ahead on 6 and level on 30: advantage 1, differences six -1 and
@@ -205,3 +215,5 @@ def test_copies_of_statements_are_no_more_evidence_when_they_are_one_group() -> 
 def test_a_test_that_cannot_be_made_is_refused(marks: str, epsilon: float) -> None:
     with pytest.raises(ValueError, match="epsilon"):
         alternative_annotator_test(ratings("x.x", "xxx", "..."), bools(marks), epsilon=epsilon)
+    with pytest.raises(ValueError, match="needs one group"):
+        alternative_annotator_test(ratings("x.x", "xxx", "..."), bools("x.x"), epsilon=0.2, groups=["a"])

@@ -97,6 +97,7 @@ async def test_a_batch_rules_as_the_same_judge_asked_directly(provider: HostedSt
     assert all(one.probability is not None for sample in samples for one in sample.statements)
     assert (report.n_questions, report.n_verdicts, report.problems) == (5, 5, ())
     assert header.summary == directly.summary
+    assert header.inputs == directly.inputs
     assert header.usage.requests == 5
     # One judge, one prompt, one way of decoding; only the way it was reached is another.
     ours, theirs = header.signature.model_dump(), directly.signature.model_dump()
@@ -144,9 +145,9 @@ def test_names_of_lines_are_short_and_plain_whatever_the_ids_are(provider: Hoste
 
 
 def test_what_is_no_sample_or_has_no_context_is_not_asked_about_and_stands_in_the_run(tmp_path: Path) -> None:
-    empty = row("B") | {"retrieved_contexts": ["", " "]}
+    empty = row("B") | {"retrieved_contexts": ["", " "], "group": "g"}
     nothing = row("C") | {"statements": []}
-    batch = export(tmp_path, row("A"), "not json", empty, nothing, row("A"), keep=["user_input"], by=["id"])
+    batch = export(tmp_path, row("A"), "not json", empty, nothing, row("A"), keep=["user_input"], by=["group"])
     [request] = requests_in(batch)
     header, report, samples = imported(tmp_path, brought_back(tmp_path, said(request, '{"attributed": 1}')))
     assert [(one.id, one.status, one.score, kind_of(one)) for one in samples] == [
@@ -226,6 +227,22 @@ def test_answers_of_nothing_that_was_asked_are_refused_before_anything_is_writte
     assert not (tmp_path / "run").exists()
 
 
+def test_questions_are_no_answers_to_themselves(tmp_path: Path) -> None:
+    batch = export(tmp_path, row("A"))
+    with pytest.raises(InputError, match="1: a question, for it has no response"):
+        imported(tmp_path, batch)
+
+
+def test_an_empty_file_of_errors_says_nothing(tmp_path: Path) -> None:
+    [request] = requests_in(export(tmp_path, row("A")))
+    errors = tmp_path / "errors.jsonl"
+    errors.touch()
+    _, report, _ = imported(tmp_path, errors, brought_back(tmp_path, said(request, '{"attributed":1}')))
+    assert report.problems == ()
+    with pytest.raises(InputError, match="there is none"):
+        import_batch([errors], tmp_path / "other", plan=read_key(tmp_path / "batch.jsonl.key"))
+
+
 def test_an_answer_takes_the_place_of_an_earlier_or_later_failure(tmp_path: Path) -> None:
     first, second = requests_in(export(tmp_path, row("A", 2)))
     failed = [said(one, "", status_code=500) for one in (first, second)]
@@ -295,6 +312,12 @@ def test_a_data_set_with_nothing_to_ask_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to ask: 1 lines are no samples, 1 have no contexts"):
         export(tmp_path, "not json", row("A") | {"retrieved_contexts": []})
     assert [one.name for one in tmp_path.iterdir()] == ["data.jsonl"]
+
+
+def test_a_column_that_is_not_there_cannot_be_carried(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        export(tmp_path, row("A"), keep=["nowhere"])
+    assert not (tmp_path / "batch.jsonl.key").exists()
 
 
 def test_a_key_that_is_cut_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from airjudge import ContextRecall, Judge, JudgeSettings
 from airjudge.calibrate import Wanted, calibrate_run, read_calibration, write_calibration
-from airjudge.calibration import Calibration
+from airjudge.calibration import Calibration, LabelsUsed
 from airjudge.calibration.fitting import Recipe
 from airjudge.cli import main
 from airjudge.datasets.labels import read_labels
@@ -196,6 +196,37 @@ def test_a_verdict_that_does_not_follow_from_the_calibration_is_found(
         database.execute("UPDATE verdicts SET attributed = 1 WHERE place = 10")
         database.execute("UPDATE samples SET score = 1 WHERE place = 10")
     assert any("is not what its probability says" in one for one in verify_run(tmp_path / "out").findings)
+
+
+def test_a_verdict_of_the_single_call_is_calibrated_and_loses_a_reason_for_the_opposite(
+    stub: Stub, data: Path, tmp_path: Path
+) -> None:
+    stub.config.probability = None
+    single = JudgeSettings(method="ragas", concurrency=8)
+    run(stub, data, tmp_path / "single", asked=single, limit=2)
+    [before, _] = open_run(tmp_path / "single").samples
+    signature = open_run(tmp_path / "single").state.signature.model_dump()
+    above = (1 + (before.statements[0].probability or 0)) / 2
+    calibration = Calibration.model_validate(made_by_hand(signature, threshold=above))
+    settings = single.model_copy(update={"calibration": calibration})
+    run(stub, data, tmp_path / "asked", asked=settings, limit=2)
+    stub.clear()
+    run(stub, data, tmp_path / "forked", asked=settings, limit=2, fork=tmp_path / "single")
+    assert not [one for one in stub.chats if "Harbour" in one.text]
+    [after, _] = open_run(tmp_path / "asked").samples
+    assert (before.statements[0].attributed, before.statements[0].reason) == (True, "word overlap")
+    assert (after.statements[0].attributed, after.statements[0].reason) == (False, None)
+    assert open_run(tmp_path / "forked").samples == open_run(tmp_path / "asked").samples
+
+
+def made_by_hand(signature: dict[str, Any], *, threshold: float) -> dict[str, Any]:
+    """Give the fields of a calibration that changes nothing but the threshold."""
+    used = dict.fromkeys(LabelsUsed.model_fields, 0) | {"file": "f", "sha256": "0"}
+    return {
+        "signature": signature, "probability_map": {"kind": "logistic", "slope": 1, "intercept": 0},
+        "threshold": threshold, "by": "prevalence", "labels": used, "data_sha256": "0", "cross_validated": None,
+        "created": "2026-01-01T00:00:00Z", "airjudge": "0",
+    }  # fmt: skip
 
 
 def test_one_sample_in_python_is_calibrated_too(stub: Stub, data: Path, raw: Path) -> None:

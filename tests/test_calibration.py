@@ -347,6 +347,14 @@ def test_a_judge_that_is_too_sure_is_mended_on_held_out_statements() -> None:
     assert found.after.share_attributed == pytest.approx(labels.mean(), abs=0.02)
 
 
+@pytest.mark.parametrize(("n_groups", "n_repeats"), [(999, 10), (1000, 1)])
+def test_many_groups_are_divided_once(n_groups: int, n_repeats: int) -> None:
+    odds, labels = drawn(n_groups, 0)
+    found = cross_validated(probabilities_of(odds), labels, np.arange(n_groups), recipe=Recipe(), seed=0)
+    assert found is not None
+    assert found.n_repeats == n_repeats
+
+
 def test_the_raw_figures_are_those_of_the_judge_itself() -> None:
     odds, labels = drawn(80, 6)
     p = probabilities_of(odds)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HEAVY = {
-    "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "tokenizers", "torch",
+    "accelerate", "gguf", "huggingface_hub", "outlines", "pyarrow", "safetensors", "scipy", "tokenizers", "torch",
     "transformers", "vllm",
 }  # fmt: skip
 HELP = "import sys; from airjudge.cli import main; sys.argv = ['airjudge', {}]; main()"

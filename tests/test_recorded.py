@@ -53,6 +53,7 @@ def test_the_verdicts_of_a_judge_in_our_own_format_are_a_run(tmp_path: Path) -> 
     assert [(one.id, one.score, ruled(one)) for one in samples] == [("A", 0.5, [True, False]), ("B", 1.0, [True])]
     assert samples[1].metadata == {"reference": row("B")["reference"]}
     assert (found.n_verdicts, found.n_taken, found.n_foreign, found.hosted) == (3, 3, 0, True)
+    assert header.inputs == (str(tmp_path / "verdicts.jsonl"),)  # where a report finds the texts
     signature = header.signature
     assert (signature.judge, signature.method, signature.weights, signature.server) == (
         "j", "recorded", "unverified", "recorded",
@@ -122,6 +123,11 @@ def test_a_statement_known_by_id_alone_needs_the_data(tmp_path: Path) -> None:
     with pytest.raises(InputError, match='does not tell the text of the statement "s1"') as caught:
         imported(tmp_path, {"id": "q", "statement_id": "s1", "attributed": 1})
     assert "--data" in caught.value.hint
+
+
+def test_columns_of_rulings_alone_cannot_be_carried(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no columns of a data set"):
+        imported(tmp_path, {"id": "q", "text": "A.", "attributed": 1}, by=("lang",))
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,30 @@ def test_nothing_scored_is_undefined_not_zero() -> None:
     assert summary([failed("a", "x?")]).mean is None
 
 
+def test_verdicts_in_a_band_give_the_range_of_recall_if_all_are_missed_or_attributed() -> None:
+    def sample(*probabilities: float | None) -> ScoredSample:
+        told = tuple(
+            Verdict(id=str(n), text="t", attributed=one is not None and one >= 0.5, probability=one)
+            for n, one in enumerate(probabilities)
+        )
+        return ScoredSample(
+            id="s", score=sum(bool(v.attributed) for v in told) / len(told), status="scored", statements=told
+        )
+
+    # In .4 to .6: .55 of the first, .45 and .6 of the second, none of the third; a failed one has no score.
+    samples = [sample(0.9, 0.55), sample(0.1, 0.45, 0.6, None), sample(0.2), failed("f", "x?")]
+    found = summarise(samples, rng=np.random.default_rng(0), band=(0.4, 0.6))
+    assert found.abstained is not None
+    assert (found.abstained.n_statements, found.abstained.n_samples) == (3, 2)
+    # Samples: 1/2 to 1, 0 to 2/4, 0. Statements: 1 to 4 of 7.
+    assert found.abstained.bounds == pytest.approx((1 / 6, 1.5 / 3))
+    assert found.abstained.micro_bounds == pytest.approx((1 / 7, 4 / 7))
+    assert found == summarise(samples, rng=np.random.default_rng(0)).model_copy(update={"abstained": found.abstained})
+    nothing = summarise([undefined("u")], rng=np.random.default_rng(0), band=(0.4, 0.6)).abstained
+    assert nothing is not None
+    assert (nothing.bounds, nothing.micro_bounds) == (None, None)
+
+
 def test_samples_with_empty_contexts_are_counted() -> None:
     zero = ScoredSample(id="a", score=0.0, status="scored", statements=verdicts("."), empty_contexts=True)
     assert summary([zero, scored("b", "x")]).n_empty_contexts == 1

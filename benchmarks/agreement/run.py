@@ -293,7 +293,7 @@ def _calibration_table(found: Found) -> Iterator[str]:
 
 
 def _beside_table(found: Found) -> Iterator[str]:
-    yield "| set | recorded judge | statements | balanced accuracy | ours, raw | ours less its | calibrated | less its |"
+    yield "| set | recorded judge | statements | balanced accuracy | ours, raw | less its | calibrated | less its |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, one in found.sets.items():
         for judge, told in one.beside.items():

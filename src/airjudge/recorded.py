@@ -90,6 +90,9 @@ def import_verdicts(
     settings = settings or ImportSettings()
     labels = read_labels(verdicts, who=settings.who)
     source = _source(verdicts) if data is None else open_source(data) if isinstance(data, Sequence) else data
+    if source is None and (settings.keep or settings.by):
+        msg = f"{verdicts} holds rulings alone, and no columns of a data set"
+        raise InputError(msg, "Name the data set that the verdicts are on: --data FILE")
     judge = settings.name or settings.who or verdicts.name.partition(".")[0]
     scores = _Scores(one for found in labels.by_sample.values() for one in found)
     work = _Import(labels, judge, settings, takes_scores=scores.n > 0 and scores.n_unfit == 0)
@@ -187,6 +190,7 @@ class _Import:
 def _rows_of_source(work: _Import, source: Source) -> Iterator[Row]:
     """A row for each place of a data set."""
     carried = RunSettings(keep=work.settings.keep, by=work.settings.by).carried
+    source.check_carried(carried)
     for entry, sample in numbered_samples(source):
         if isinstance(sample, ScoredSample):
             yield Row(entry.place, sample)
@@ -252,4 +256,5 @@ def _origin(found: Recorded, verdicts: Path, source: Source | None, *, settings:
         signature=signature,
         settings=told,
         mapping=dict(source.mapping) if source else {},
+        inputs=[str(path) for path in source.paths] if source else [],
     )

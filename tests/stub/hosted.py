@@ -25,9 +25,9 @@ class HostedConfig(StubConfig):
 
     `refuses` are fields that it answers 400 to, in OpenAI's words, or with `vague` in words that name
     nothing. `schema` says what becomes of a reply schema: enforced, ignored with HTTP 200, or refused.
-    `snapshot` is the model that it says answers. `shows_logprobs` and `shows_usage` false leave
-    them out with HTTP 200. `thinks` is the number of tokens that a reply takes before its first visible one. `path` is where the
-    API lies.
+    `snapshot` is the model that it says answers. `shows_logprobs` and `shows_usage` false leave them out
+    with HTTP 200. `thinks` is the number of tokens that a reply takes before its first visible one. `path`
+    is where the API lies.
     """
 
     api_key: str | None = "sk-hosted-secret"

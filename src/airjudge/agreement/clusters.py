@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from airjudge.agreement.arrays import Floats
 
@@ -24,7 +24,7 @@ class ClusteredMean:
         """
         if self.error == 0:
             return 0.0 if self.mean > limit else 1.0
-        return float(stats.t.sf((self.mean - limit) / self.error, self.n_groups - 1))
+        return float(stdtr(self.n_groups - 1, (limit - self.mean) / self.error))
 
     def p_below(self, limit: float) -> float:
         """One-sided p that the mean is below a limit; as `p_above`."""
@@ -32,8 +32,13 @@ class ClusteredMean:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Interval of that level, in (0, 1), by t with n_groups - 1 degrees of freedom."""
-        half = float(stats.t.ppf((1 + level) / 2, self.n_groups - 1)) * self.error
+        half = t_quantile((1 + level) / 2, self.n_groups - 1) * self.error
         return self.mean - half, self.mean + half
+
+
+def t_quantile(share: float, degrees: int) -> float:
+    """Value below which that share, in (0, 1), of Student's t with so many degrees of freedom lies."""
+    return float(stdtrit(degrees, share))
 
 
 def clustered_mean(values: Floats, groups: npt.ArrayLike) -> ClusteredMean | None:
@@ -74,10 +79,19 @@ def sums_by_group(columns: Floats, groups: npt.ArrayLike) -> Floats:
     Raises:
         ValueError: If there are not as many groups as rows.
     """
-    labels = np.asarray(groups)
-    if labels.shape != columns.shape[:1]:
-        msg = f"each of the {len(columns)} needs one group: got groups of shape {labels.shape}"
-        raise ValueError(msg)
-    names, group_of = np.unique(labels, return_inverse=True)
+    names, group_of = np.unique(one_group_each(groups, len(columns)), return_inverse=True)
     sums = [np.bincount(group_of, weights=column, minlength=len(names)) for column in columns.T]
     return np.asarray(np.stack(sums, axis=1), dtype=np.float64)
+
+
+def one_group_each(groups: npt.ArrayLike, n: int) -> npt.NDArray[np.generic]:
+    """Groups as an array of shape (n,).
+
+    Raises:
+        ValueError: If there are not n of them.
+    """
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        msg = f"each of the {n} needs one group: got groups of shape {labels.shape}"
+        raise ValueError(msg)
+    return labels

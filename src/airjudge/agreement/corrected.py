@@ -4,10 +4,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from airjudge.agreement.arrays import Bools, Floats, check_finite, check_shapes, divided
-from airjudge.agreement.clusters import sums_by_group
+from airjudge.agreement.clusters import one_group_each, sums_by_group, t_quantile
 from airjudge.agreement.resampling import Interval, percentile_interval, resampled_sums
 from airjudge.schema import Record
 
@@ -125,7 +124,7 @@ def ppi_mean(scores: Floats, labels: Floats, *, groups: npt.ArrayLike, power: fl
         labelled groups. If every sample is labelled it is the mean of the labels.
 
     Raises:
-        ValueError: If the shapes differ, or a score or label is infinite, or a score NaN.
+        ValueError: If the shapes differ, a score or label is infinite, a score NaN, or the power outside [0, 1].
 
     Source:
         Angelopoulos et al. (2023), doi:10.1126/science.adi6000; PPI++: Angelopoulos, Duchi and Zrnic (2023),
@@ -134,23 +133,25 @@ def ppi_mean(scores: Floats, labels: Floats, *, groups: npt.ArrayLike, power: fl
     check_shapes(scores, labels)
     has_label = ~np.isnan(labels)
     check_finite(scores, labels[has_label])
-    n_labelled_groups = len(np.unique(np.asarray(groups)[has_label]))
-    counts = {"n": len(labels), "n_labelled": int(has_label.sum()), "n_labelled_groups": n_labelled_groups}
-    raw = float(scores.mean()) if len(scores) else None
-    if not has_label.any():
-        return PredictionPowered(value=None, ci95=None, raw=raw, power=None, **counts)
-    influence = sums_by_group(_influence(scores, labels), groups)
-    weight = _best_power(influence) if power is None else power
-    if has_label.all():
-        weight = 0.0
-    value = float((labels - weight * scores)[has_label].mean())
-    value += weight * float(scores[~has_label].mean()) if weight else 0.0
-    interval = None
-    if n_labelled_groups >= 2:
-        spread = float(((influence @ (1.0, weight)) ** 2).sum()) * n_labelled_groups / (n_labelled_groups - 1)
-        half = float(stats.t.ppf(0.975, n_labelled_groups - 1)) * np.sqrt(spread)
-        interval = (_cut(value - half), _cut(value + half))
-    return PredictionPowered(value=_cut(value), ci95=interval, raw=raw, power=weight, **counts)
+    if power is not None and not 0 <= power <= 1:
+        msg = f"power must be in [0, 1]: got {power}"
+        raise ValueError(msg)
+    n_labelled_groups = len(np.unique(one_group_each(groups, len(labels))[has_label]))
+    value, interval, weight = None, None, None
+    if has_label.any():
+        influence = sums_by_group(_influence(scores, labels), groups)
+        weight = _best_power(influence) if power is None else power
+        value = _powered_mean(scores, labels, weight)
+        interval = _powered_interval(value, influence @ (1.0, weight), n_labelled_groups)
+    return PredictionPowered(
+        value=None if value is None else _cut(value),
+        ci95=interval,
+        raw=float(scores.mean()) if len(scores) else None,
+        n=len(labels),
+        n_labelled=int(has_label.sum()),
+        n_labelled_groups=n_labelled_groups,
+        power=weight,
+    )
 
 
 def _rogan_gladen_columns(predictions: Bools, labels: Floats) -> Floats:
@@ -167,6 +168,21 @@ def _rogan_gladen_parts(sums: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     youden = sensitivity + specificity - 1
     corrected = divided(apparent + specificity - 1, np.where(youden > 0, youden, 0.0))
     return sensitivity, specificity, apparent, np.clip(corrected, 0, 1)
+
+
+def _powered_mean(scores: Floats, labels: Floats, power: float) -> float:
+    has_label = ~np.isnan(labels)
+    if has_label.all():
+        return float(labels.mean())
+    return power * float(scores[~has_label].mean()) + float((labels - power * scores)[has_label].mean())
+
+
+def _powered_interval(value: float, influence: Floats, n_labelled_groups: int) -> Interval:
+    if n_labelled_groups < 2:
+        return None
+    variance = float(influence @ influence) * n_labelled_groups / (n_labelled_groups - 1)
+    half = t_quantile(0.975, n_labelled_groups - 1) * float(np.sqrt(variance))
+    return _cut(value - half), _cut(value + half)
 
 
 def _influence(scores: Floats, labels: Floats) -> Floats:

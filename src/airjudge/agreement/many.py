@@ -5,10 +5,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from airjudge.agreement.arrays import Bools, Floats, check_binary, defined, divided
-from airjudge.agreement.clusters import clustered_mean
+from airjudge.agreement.clusters import clustered_mean, one_group_each
 from airjudge.schema import Record
 
 MIN_GROUPS: Final = 30
@@ -95,8 +94,7 @@ def alpha_of(parts: Floats) -> Floats:
 def flip_rate(verdicts: Floats) -> float | None:
     """How often two repeats of one judge differ on a statement: the mean over statements.
 
-    Two judges that are no better than this one with itself cannot be told apart: 1 less it is the ceiling
-    of raw agreement.
+    1 less it is the judge's agreement with itself: the ceiling that its agreement with others is read against.
 
     Args:
         verdicts: 1 attributed, 0 not, NaN no verdict; shape (n_repeats, n_statements).
@@ -126,8 +124,8 @@ def alternative_annotator_test(
 ) -> AltTest:
     """Test whether a judge represents annotators as well as each of them represents the others.
 
-    Each annotator in turn is left out. On every statement that he and another voted on, judge and annotator are
-    measured by the share of the others who agree; ties count for both. H0: the judge's advantage is at most the
+    Each annotator in turn is left out. On every statement with that person's vote and another's, judge and annotator
+    are measured by the share of the others who agree; ties count for both. H0: the judge's advantage is at most the
     annotator's less epsilon; one one-sided t-test an annotator, Benjamini and Yekutieli's procedure over annotators
     (false discovery rate 5 %).
 
@@ -157,7 +155,7 @@ def alternative_annotator_test(
     if judge.shape != votes.shape[1:] or not 0 <= epsilon < 1:
         msg = f"the judge needs a verdict for each of {votes.shape[1]} statements, and epsilon must be in [0, 1)"
         raise ValueError(msg)
-    units = np.arange(len(judge)) if groups is None else np.asarray(groups)
+    units = np.arange(len(judge)) if groups is None else one_group_each(groups, len(judge))
     alone = [_against(votes, judge, row=row, units=units, epsilon=epsilon) for row in range(len(votes))]
     annotators = _with_discoveries(alone)
     tested = [one for one in annotators if one.won is not None]
@@ -192,14 +190,12 @@ def _against(votes: Floats, judge: Bools, *, row: int, units: npt.NDArray[np.gen
 
 def _with_discoveries(annotators: Sequence[AltAnnotator]) -> tuple[AltAnnotator, ...]:
     """Those with a p told whether Benjamini and Yekutieli's procedure rejects its hypothesis."""
-    p_values = [one.p for one in annotators if one.p is not None]
-    if not p_values:
-        return tuple(annotators)
-    adjusted = iter(stats.false_discovery_control(p_values, method="by"))
-    return tuple(
-        one if one.p is None else one.model_copy(update={"won": bool(next(adjusted) <= _FALSE_DISCOVERIES)})
-        for one in annotators
-    )
+    p_values = np.sort([one.p for one in annotators if one.p is not None])
+    ranks = np.arange(1, len(p_values) + 1)
+    limits = _FALSE_DISCOVERIES * ranks / (len(p_values) * (1 / ranks).sum())
+    # All up to the largest that keeps its own limit, even if a smaller one does not.
+    largest = max(p_values[p_values <= limits], default=-1.0)
+    return tuple(one if one.p is None else one.model_copy(update={"won": bool(one.p <= largest)}) for one in annotators)
 
 
 def _mean(values: Sequence[float]) -> float | None:

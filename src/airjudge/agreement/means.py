@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from airjudge.agreement.arrays import Floats, check_finite, check_shapes, divided
 from airjudge.agreement.clusters import clustered_mean, sums_by_group
@@ -150,13 +149,19 @@ def spearman(x: Floats, y: Floats) -> float | None:
         Spearman (1904). doi:10.2307/1412159
     """
     _check_scores(x, y)
-    return pearson(stats.rankdata(np.round(x / _LEVEL)), stats.rankdata(np.round(y / _LEVEL)))
+    return pearson(_ranks(x), _ranks(y))
 
 
 def _sums_of_differences(x: Floats, y: Floats, groups: npt.ArrayLike) -> Floats:
     """Sum of differences and number of samples of each group, shape (n_groups, 2)."""
     _check_scores(x, y)
     return sums_by_group(np.stack([x - y, np.ones_like(x)], axis=1), groups)
+
+
+def _ranks(scores: Floats) -> Floats:
+    """Ranks from 1; scores that are level share their mean rank."""
+    _, place, counts = np.unique(np.round(scores / _LEVEL), return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place], dtype=np.float64)
 
 
 def _check_scores(x: Floats, y: Floats) -> None:

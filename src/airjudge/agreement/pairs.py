@@ -1,6 +1,6 @@
 """How far two judges rule alike on the same statements."""
 
-from scipy import stats
+from scipy.special import bdtr
 
 from airjudge.agreement.arrays import Bools, defined
 from airjudge.agreement.tables import ac1_of, agreement_of, kappa_of, table
@@ -71,7 +71,7 @@ def mcnemar_exact(only_a: int, only_b: int) -> float | None:
         only_b: How many only the second.
 
     Returns:
-        In (0, 1]. None if the judges never differ: nothing to test.
+        In [0, 1]. None if the judges never differ: nothing to test.
 
     Raises:
         ValueError: If a count is negative.
@@ -85,4 +85,4 @@ def mcnemar_exact(only_a: int, only_b: int) -> float | None:
         raise ValueError(msg)
     if only_a + only_b == 0:
         return None
-    return float(min(1.0, 2 * stats.binom.cdf(min(only_a, only_b), only_a + only_b, 0.5)))
+    return min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5)))

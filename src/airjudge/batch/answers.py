@@ -92,8 +92,9 @@ def read_answers(paths: Iterable[Path]) -> Answers:
     for path in paths:
         for where, fields in _lines(path, answers.problems):
             name = fields.get("custom_id")
-            if not isinstance(name, str):
-                answers.problems.add("unreadable_line", f"{where}: no custom_id")
+            if not isinstance(name, str) or not {"response", "error"} & set(fields):
+                missing = "no custom_id" if not isinstance(name, str) else "a question, for it has no response"
+                answers.problems.add("unreadable_line", f"{where}: {missing}")
                 continue
             answers.take(name, Answer(_ruling(fields, answers), where))
     return answers
@@ -101,6 +102,8 @@ def read_answers(paths: Iterable[Path]) -> Answers:
 
 def _lines(path: Path, problems: Problems) -> Iterator[tuple[str, Fields]]:
     """The objects of a file, each with where it stands."""
+    if path.is_file() and not path.stat().st_size:  # nothing went wrong, or nothing went well
+        return
     file = JsonLines(Input(str(path), path))
     file.columns()  # refuses what is no text of lines at all, with the next step
     for row in file.rows(every):

@@ -58,8 +58,8 @@ def import_batch(
         what = "which was asked in other words" if _place(name) in places else "which nobody asked"
         answers.problems.add("foreign_line", f"{where} answers {short(name)}, {what}")
     if len(foreign) == len(answers.by_name):
-        problems = "; ".join(f"{one.kind}: {one.example}" for one in answers.problems.listed()[-1:])
-        msg = f"no line answers a question of this export ({problems})"
+        told = [one.example for one in answers.problems.listed() if one.kind in {"unreadable_line", "foreign_line"}]
+        msg = f"no line answers a question of this export ({'; '.join(told) or 'there is none'})"
         raise InputError(msg, "Name the key that was written with the batch: --for FILE.key")
     report = BatchReport(
         n_questions=len(work.asked),
@@ -128,5 +128,6 @@ def _origin(plan: Plan, answers: Answers, report: BatchReport, *, price: Price |
         signature=plan.signature.model_copy(update={"decoding": decoding}),
         settings=told,
         mapping=plan.mapping,
+        inputs=plan.inputs,
         usage=answers.usage,
     )

@@ -68,6 +68,7 @@ class Plan(Record):
     data: str
     data_sha256: str
     mapping: Mapping[str, str]
+    inputs: tuple[str, ...]
     settings: BatchSettings
     signature: Signature
 
@@ -110,6 +111,7 @@ def opened_plan(source: Source, *, model: str, settings: BatchSettings) -> Opene
         data=source.name,
         data_sha256=source.digest(),
         mapping=source.mapping,
+        inputs=tuple(str(path) for path in source.paths),
         settings=settings,
         signature=signature_of(model, settings),
     )
@@ -121,6 +123,7 @@ def planned_samples(
 ) -> Iterator[tuple[PlannedSample, list[tuple[str, Question]]]]:
     """The samples of a data set, each with the named questions about it."""
     carried = RunSettings(keep=settings.keep, by=settings.by).carried
+    source.check_carried(carried)
     for entry, sample in islice(numbered_samples(source), settings.limit):
         if isinstance(sample, ScoredSample):
             yield PlannedSample(place=entry.place, content=None, scored=sample, asked=()), []

@@ -135,7 +135,7 @@ def _figures(worth: "CrossValidated", used: "LabelsUsed") -> "Table":
     from rich import box
     from rich.table import Table
 
-    title = f"held-out statements, {worth.n_folds} folds of groups, mean of {worth.n_repeats} divisions"
+    title = f"held-out statements: {worth.n_folds} folds of groups, divided {_times(worth.n_repeats)}"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.add_column("", no_wrap=True)
     for name in ("raw", "calibrated", "difference"):
@@ -160,7 +160,7 @@ def _rows(worth: "CrossValidated", used: "LabelsUsed") -> "Iterator[tuple[str, .
 
 
 def _plain(before: float, after: float) -> tuple[str, str, str]:
-    return f"{before:.3f}", f"{after:.3f}", f"{after - before:+.3f}"
+    return f"{before:.3f}", f"{after:.3f}", _signed(after - before)
 
 
 def _gain(before: float, after: float, gain: "Gain") -> tuple[str, str, str]:
@@ -170,5 +170,13 @@ def _gain(before: float, after: float, gain: "Gain") -> tuple[str, str, str]:
     return (
         shown(f"{before:.3f}", gain.before_ci95),
         shown(f"{after:.3f}", gain.after_ci95),
-        shown(f"{gain.gain:+.3f}", gain.gain_ci95),
+        shown(_signed(gain.gain), gain.gain_ci95),
     )
+
+
+def _signed(difference: float) -> str:
+    return f"{round(difference, 3) + 0.0:+.3f}"  # + 0.0 makes a plus of minus nothing
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n} times"

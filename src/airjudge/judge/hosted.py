@@ -76,8 +76,9 @@ async def _ended(backend: HostedBackend, question: Question) -> Completion:
         return completion
     short, backend.form = backend.form, replace(backend.form, thinking_tokens=THINKING_TOKENS)
     longer = await _taken(backend, question)
-    if longer.finish_reason == "length":
-        backend.form = short
+    thought = not completion.text.strip() and longer.finish_reason != "length"
+    if not thought and not decoding.matches(question.schema, longer.text):
+        backend.form = short  # it only talks, and each further word would be paid for
     return longer
 
 

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ class Origin:
     """Where the records of a run come from; the time that their judge took is not known.
 
     `data` and its hash are those of the data set, or of the file of verdicts where there is nothing else;
-    `settings` are told in `run.json`; `usage` is what the judge reported.
+    `inputs` says where the data set lies. `settings` are told in `run.json`; `usage` is what the judge reported.
     """
 
     data: str
@@ -38,6 +38,7 @@ class Origin:
     signature: Signature
     settings: Mapping[str, JsonValue]
     mapping: Mapping[str, str]
+    inputs: Sequence[str] = ()
     usage: Usage = NO_USAGE
 
     def identity(self) -> Identity:
@@ -99,6 +100,7 @@ def _header(origin: Origin) -> dict[str, JsonValue]:
         "settings": dict(origin.settings),
         "versions": dict(versions()),
         "servers": [],
+        "inputs": list(origin.inputs),
     }
 
 
