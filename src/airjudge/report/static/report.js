@@ -188,7 +188,7 @@
   function about(sample) {
     const pairs = [["In this report because", WHY[sample.why]]];
     if (sample.group !== null) pairs.push(["group", sample.group]);
-    for (const [name, value] of Object.entries(sample.metadata)) pairs.push([name, typeof value === "string" ? value : JSON.stringify(value)]);
+    for (const [name, value] of Object.entries(sample.metadata)) pairs.push([name, value]);
     return make("dl", { class: "facts" }, ...pairs.map(([name, told]) =>
       make("div", {}, make("dt", { dir: "auto" }, name), make("dd", { dir: "auto" }, told))));
   }
