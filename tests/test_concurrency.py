@@ -21,7 +21,7 @@ def stub() -> Iterator[Stub]:
 @pytest.mark.parametrize("limit", [1, 2])
 async def test_no_more_requests_are_open_than_the_limit_allows(stub: Stub, tmp_path: Path, limit: int) -> None:
     stub.config.latency_s = 0.02
-    rows = [row(f"N{n}", 2) for n in range(20)]
+    rows = [row(f"N{n}", 5) for n in range(8)]  # four follow the first one at once, if they may
     records = await score_rows(stub, rows, tmp_path, settings=JudgeSettings(concurrency=limit))
     assert set(kinds(records).values()) == {None}
     assert stub.peak_in_flight == limit
@@ -32,7 +32,7 @@ async def test_the_limit_holds_while_replies_are_refused_and_the_canary_is_asked
 ) -> None:
     stub.config.latency_s = 0.02
     stub.faults.append(Fault(faults_of.say("Sure."), when=faults_of.mentions("Harbour N1")))
-    rows = [row(f"N{n}", 2) for n in range(20)]
+    rows = [row(f"N{n}", 5) for n in range(8)]
     await score_rows(stub, rows, tmp_path, settings=JudgeSettings(concurrency=2))
     assert stub.peak_in_flight == 2
 

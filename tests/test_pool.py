@@ -98,7 +98,7 @@ async def test_a_context_that_all_samples_share_leaves_no_server_idle(pair: tupl
 async def test_the_limit_counts_requests_in_flight_over_all_servers(pair: tuple[Stub, Stub], tmp_path: Path) -> None:
     for one in pair:
         one.config.latency_s = 0.05
-    await scored(pool_of(pair, concurrency=2), rows_of(20, 2), tmp_path)
+    await scored(pool_of(pair, concurrency=2), rows_of(8, 5), tmp_path)
     spans = [(one.arrived_at, one.left_at or 0.0) for stub in pair for one in stub.chats if HARBOUR(one)]
     assert max(sum(a <= start < b for a, b in spans) for start, _ in spans) == 2
 

@@ -228,6 +228,25 @@ def test_a_huge_context_is_shortened_and_the_report_says_by_how_much(stub: Stub,
     assert (len(text), cut) == (8_000, 12_027)
 
 
+def test_very_many_statements_are_counted_where_they_are_not_shown(stub: Stub, tmp_path: Path) -> None:
+    texts = [f"Harbour A opened pier {n}." for n in range(310)]
+    many = {**row("A"), "statements": [{"id": str(n), "text": text} for n, text in enumerate(texts)]}
+    run(stub, write(tmp_path, {**many, "retrieved_contexts": []}), tmp_path / "run")
+    report_of(tmp_path / "r.html", tmp_path / "run")
+    [sample] = data_in(tmp_path / "r.html")["samples"]
+    assert (len(sample["statements"]), sample["more_statements"]) == (300, 10)
+    assert sample["runs"][0] == {"score": 0.0, "status": "scored", "error": None, "empty": True}
+
+
+def test_a_run_of_recorded_verdicts_has_the_texts_of_its_data(tmp_path: Path) -> None:
+    data = write(tmp_path, {**row("A"), "statements": [{"id": "1", "text": "It opened.", "label": 1}]})
+    words = ["import-verdicts", str(data), "--data", str(data), "--out", str(tmp_path / "people")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    told = report_of(tmp_path / "r.html", tmp_path / "people")
+    assert told.n_with_texts == 1
+    assert "not measured" in (tmp_path / "r.html").read_text()
+
+
 # ---- the file ----
 
 
@@ -308,6 +327,20 @@ def test_the_command_says_where_the_report_is_and_how_large(stub: Stub, tmp_path
     told = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "-o", str(file), "--json"])
     found = json.loads(told.stdout)
     assert (found["path"], found["n_bytes"], found["n_samples"]) == (str(file), file.stat().st_size, 2)
+
+
+def test_the_command_takes_labels_and_refuses_half_a_wish(stub: Stub, tmp_path: Path) -> None:
+    run(stub, write(tmp_path, *numbered(3)), tmp_path / "run")
+    rulings: list[Row] = [{"id": f"N{n}", "statement_id": "1", "attributed": n > 0} for n in range(3)]
+    labels = write(tmp_path, *rulings, name="l.jsonl")
+    words = ["report", str(tmp_path / "run"), "-o", str(tmp_path / "r.html")]
+    assert CliRunner().invoke(app, [*words, "--labels", str(labels), "--labels-random"]).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "Against people" in page
+    assert "Recall corrected for the judge's errors" in page
+    refused = CliRunner().invoke(app, [*words, "--labels-random"])
+    assert refused.exit_code == 2
+    assert "need --labels" in refused.output
 
 
 def test_a_file_that_is_no_report_is_left_alone_unless_told_otherwise(tmp_path: Path) -> None:

@@ -288,10 +288,11 @@ def test_a_screen_reader_finds_landmarks_headings_and_named_tables(browser: Brow
 
 
 def test_print_opens_what_is_folded_and_leaves_the_controls_out(browser: Browser, reports: Reports) -> None:
-    browser.open(reports.compared, media="print")
+    browser.open(reports.compared, media="print", dark=True)
     browser.script(
         "const all = document.getElementById('filter'); all.value = 'people'; all.dispatchEvent(new Event('change'))"
     )
+    assert browser.script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not browser.one(".toolbar").is_displayed()
     assert not browser.one("nav").is_displayed()
     browser.script("dispatchEvent(new Event('beforeprint'))")

@@ -16,7 +16,7 @@ from airjudge.cli.render import printable
 
 _WIDTH_OF_FILES: Final = 180
 """Columns of a table that is not printed on a terminal."""
-_PADDING: Final = 2
+_PADDING: Final = 3
 _INTERVAL: Final = re.compile(r" (\(-?[0-9.]+ to -?[0-9.]+\))$")
 _MARKDOWN: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]|~#$"})
 

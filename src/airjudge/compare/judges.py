@@ -89,7 +89,7 @@ def _held(records: Sequence[ScoredSample], units: Sequence[Unit], name: str) -> 
 def _labelled(name: str, labels: Sequence[Label | None], *, group: str | None) -> ScoredSample:
     """What a summary needs of a labelled sample; its verdicts are without id and text, of which there are many."""
     verdicts = tuple(_RULED[label.attributed if label else None] for label in labels)
-    if _RULED[None] in verdicts:
+    if any(one is _RULED[None] for one in verdicts):
         return ScoredSample(id=name, score=None, status="failed", error=_UNLABELLED, statements=verdicts, group=group)
     score = context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"

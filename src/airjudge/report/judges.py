@@ -54,8 +54,8 @@ def _all_judges(figures: Sequence[JudgeFigures]) -> Element:
             with_span(one.micro_mean, one.micro_ci95),
             f"{one.statements.n_ruled:,} of {one.statements.n:,}",
             number(one.prevalence),
-            "–" if one.seconds is None else f"{one.seconds:,.0f} s",
-            "–" if one.usage is None else f"{one.usage.requests:,}",
+            "–" if not one.seconds else f"{one.seconds:,.0f} s",
+            "–" if one.usage is None or not one.usage.requests else f"{one.usage.requests:,}",
         )
         for one in figures
     ]

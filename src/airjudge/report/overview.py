@@ -33,7 +33,8 @@ class Summed:
         """A run with its summary, computed where it has none yet."""
         by = run.state.settings.get("by")
         columns = [str(column) for column in by] if isinstance(by, list) else []
-        return cls(run, run.state.summary or summed_up(run.samples, by=columns))
+        band = run.state.calibration.abstain if run.state.calibration else None
+        return cls(run, run.state.summary or summed_up(run.samples, by=columns, band=band))
 
     @property
     def name(self) -> str:
@@ -103,6 +104,10 @@ def _counts(summary: Summary) -> Iterator[tuple[str, Node]]:
     known = summary.n_verdicts + summary.n_unjudged
     share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
     yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}"
+    if summary.abstained is not None:
+        left = summary.abstained
+        where = f"{left.n_statements:,} verdicts of probability {span(left.band)}"
+        yield "Left to people", f"{where}, which allow a recall of {span(left.bounds)}"
     if summary.n_empty_contexts:
         yield "Empty retrievals", f"{summary.n_empty_contexts:,}, recall 0 without a question"
 

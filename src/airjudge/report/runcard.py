@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from pydantic import JsonValue
+
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.overview import Summed
 from airjudge.report.tables import facts, folded, section, table
 from airjudge.run import RunState
-from airjudge.schema import ServerUse, Usage
+from airjudge.schema import Rates, ServerUse, Usage
 from airjudge.summary import rates
 
 
@@ -26,7 +28,8 @@ def _card(one: Summed) -> Element:
         facts(_made_of(state)),
         facts(_took(one)),
         folded("Signature, field by field", facts(_fields(state.signature.model_dump()))),
-        folded("Settings", facts(_fields(state.settings))),
+        folded("Settings", facts(_fields(_without(state.settings, "calibration")))),
+        _calibration(state),
         folded("Columns", facts(_fields(state.mapping))),
         _servers(state.servers),
         _starts(state),
@@ -44,19 +47,25 @@ def _made_of(state: RunState) -> Iterator[tuple[str, Node]]:
 
 def _took(one: Summed) -> Iterator[tuple[str, Node]]:
     state = one.run.state
-    yield "Time", f"{state.seconds:,.1f} s in {len(state.starts)} start{'s' * (len(state.starts) != 1)}"
-    yield "Tokens", _tokens(state.usage)
+    n_starts = f"{len(state.starts)} start{'s' * (len(state.starts) != 1)}"
+    yield (
+        "Time",
+        f"{state.seconds:,.1f} s in {n_starts}" if state.seconds else "not measured",
+    )
+    if state.usage.requests:
+        yield "Tokens", _tokens(state.usage)
     speed = rates(one.summary, state.usage, seconds=state.seconds)
     if speed is not None:
-        yield (
-            "A second",
-            (
-                f"{_rate(speed.verdicts)} verdicts, {_rate(speed.samples)} samples, "
-                f"{_rate(speed.computed_prompt_tokens)} prompt tokens computed"
-            ),
-        )
+        yield "A second", _speed(speed)
+    if state.cost is not None:
+        yield "Cost", str(state.cost)
     if state.n_taken_over:
         yield "Taken over", f"verdicts of {state.n_taken_over:,} samples from {state.settings.get('fork')}"
+
+
+def _speed(speed: Rates) -> str:
+    computed = _rate(speed.computed_prompt_tokens)
+    return f"{_rate(speed.verdicts)} verdicts, {_rate(speed.samples)} samples, {computed} prompt tokens computed"
 
 
 def _rate(value: float) -> str:
@@ -79,6 +88,17 @@ def _as_text(value: object) -> str:
     if value is None or value in ([], ()):
         return "none"
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _without(values: Mapping[str, JsonValue], name: str) -> dict[str, JsonValue]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+def _calibration(state: RunState) -> Element | None:
+    """What the probabilities and the threshold were calibrated by."""
+    if state.calibration is None:
+        return None
+    return folded("Calibration", facts(_fields(state.calibration.model_dump(mode="json"))))
 
 
 def _servers(servers: Sequence[ServerUse]) -> Element | None:

@@ -1,7 +1,9 @@
 """The samples inside a report, as the data that its script draws: bounded, and told where something is cut."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -17,7 +19,7 @@ MAX_STATEMENTS: Final = 300
 ALL_CONTEXTS: Final = 12_000_000
 """Characters of all contexts in one report."""
 EACH_CONTEXTS: Final = (1_500, 40_000)
-"""At least and at most that many characters of the contexts of one sample."""
+"""At least and at most that many characters of the contexts of one sample, and as many of its statements."""
 MAX_CONTEXTS: Final = 200
 
 
@@ -42,19 +44,29 @@ def samples_data(chosen: Chosen, texts: Mapping[str, Sample]) -> list[JsonValue]
 
 def _sample(joined: JoinedSample, texts: Sample | None, *, why: str, room: int) -> JsonValue:
     statements = joined.statements
+    shown = [_statement(one) for one in islice(_within(statements, room), MAX_STATEMENTS)]
     return {
         "number": joined.number,
-        "id": joined.id,
+        "id": _cut(joined.id),
         "why": why,
         "group": joined.known.group,
         "lowest": joined.lowest,
         "gap": joined.gap,
         "metadata": _cut_all(joined.known.metadata),
         "runs": [_record(record) for record in joined.records],
-        "statements": [_statement(one) for one in statements[:MAX_STATEMENTS]],
-        "more_statements": max(0, len(statements) - MAX_STATEMENTS),
+        "statements": [*shown],
+        "more_statements": len(statements) - len(shown),
         "texts": None if texts is None else _texts(texts, Room(room)),
     }
+
+
+def _within(statements: Sequence[JoinedStatement], room: int) -> Iterator[JoinedStatement]:
+    """The first statement, and those after it as long as there is room for their texts."""
+    for place, statement in enumerate(statements):
+        room -= len(statement.text)
+        if place and room < 0:
+            return
+        yield statement
 
 
 def _record(record: ScoredSample | None) -> JsonValue:
@@ -104,7 +116,11 @@ def _texts(sample: Sample, room: Room) -> JsonValue:
 
 
 def _cut_all(metadata: Mapping[str, JsonValue]) -> JsonValue:
-    return {name: _cut(value) if isinstance(value, str) else value for name, value in metadata.items()}
+    return {name: _cut(value if isinstance(value, str) else _as_json(value)) for name, value in metadata.items()}
+
+
+def _as_json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _cut(text: str) -> str:

@@ -35,14 +35,12 @@ def texts_of(runs: Sequence[OpenedRun], wanted: frozenset[str]) -> Texts:
         missing = wanted - found.keys()
         if not missing or run.state.data_sha256 in read:
             continue
-        read.add(run.state.data_sha256)
         try:
             found |= _of_run(run, missing)
+            read.add(run.state.data_sha256)
         except InputError as error:
-            notes.append(f"Texts of {run.name} are not shown: {error}")
-    if not found and not notes and wanted:
-        notes.append("No texts were found for these samples.")
-    return Texts(found, tuple(notes))
+            notes.append(f"No texts from the input of {run.name}: {error}. {error.hint}".strip())
+    return Texts(found, tuple(notes) if len(found) < len(wanted) else ())
 
 
 def texts_in(source: Source, runs: Sequence[OpenedRun], wanted: frozenset[str]) -> Texts:
@@ -98,4 +96,4 @@ def _input_of(run: OpenedRun) -> Source:
     return source
 
 
-HINT = "Name the data set with --data, or make the report without texts."
+HINT = "Name the data set with --data to see them."

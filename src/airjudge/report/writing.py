@@ -25,12 +25,12 @@ from airjudge.report.runcard import run_cards
 from airjudge.report.samples import samples_data, why_told
 from airjudge.report.tables import note, section
 from airjudge.report.texts import Texts, texts_in, texts_of
-from airjudge.run import OpenedRun
-from airjudge.run.export import BOOTSTRAP_SEED
+from airjudge.run import BOOTSTRAP_SEED, OpenedRun
 from airjudge.run.folder import SAMPLES
 from airjudge.schema import Record
 
 _HEAD_BYTES: Final = 4096
+_MARKS: Final = "✓ attributed, ✗ not attributed, – no verdict"
 
 
 class ReportSettings(Record):
@@ -162,7 +162,14 @@ class _Parts:
             "noscript", {}, note("The samples are drawn by this page's own script, which is switched off.")
         )
         notes = [note(text) for text in self.texts.notes]
-        return section("samples", "Samples", told, *notes, script, element("div", {"id": "browser"}))
+        return section("samples", "Samples", told, *notes, self._legend(), script, element("div", {"id": "browser"}))
+
+    def _legend(self) -> Element:
+        """What the marks beside a sample mean."""
+        several = len(self.runs) > 1 or self.evidence.labels is not None
+        whose = f", as {self.runs[0].name} rules" if len(self.runs) > 1 else ""
+        differ = "; twice underlined where judges, or a judge and people, differ" if several else ""
+        return element("p", {"class": "legend"}, f"A mark for each statement{whose}: {_MARKS}{differ}.")
 
     def _links(self, path: Path) -> list[Node]:
         """Where all samples are: a link where the report lies beside the run, else the path."""
@@ -190,4 +197,8 @@ def _quoted(path: str) -> str:
 def _subtitle(runs: Sequence[OpenedRun]) -> str:
     if len(runs) == 1:
         return f"{runs[0].name} · judged by {runs[0].state.signature.judge}"
-    return " · ".join(f"{run.name} ({run.state.signature.judge})" for run in runs)
+    return " · ".join(_with_judge(run.name, run.state.signature.judge) for run in runs)
+
+
+def _with_judge(name: str, judge: str) -> str:
+    return name if name == judge else f"{name} ({judge})"

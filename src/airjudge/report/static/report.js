@@ -188,7 +188,7 @@
   function about(sample) {
     const pairs = [["In this report because", WHY[sample.why]]];
     if (sample.group !== null) pairs.push(["group", sample.group]);
-    for (const [name, value] of Object.entries(sample.metadata)) pairs.push([name, typeof value === "string" ? value : JSON.stringify(value)]);
+    for (const [name, value] of Object.entries(sample.metadata)) pairs.push([name, value]);
     return make("dl", { class: "facts" }, ...pairs.map(([name, told]) =>
       make("div", {}, make("dt", { dir: "auto" }, name), make("dd", { dir: "auto" }, told))));
   }
@@ -218,7 +218,7 @@
   const SORTS = [
     ["lowest", "Lowest recall first", null],
     ["input", "In the order of the data", byNumber],
-    ...(several || data.labels ? [["gap", "Most confident disagreement first", (a, b) => b.gap - a.gap || byNumber(a, b)]] : []),
+    ...(several || data.labels ? [["gap", "Disagreements first", (a, b) => b.gap - a.gap || byNumber(a, b)]] : []),
   ];
 
   function searchable(sample) {
