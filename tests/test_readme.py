@@ -88,3 +88,35 @@ def test_the_figures_of_chaos_and_scale_are_those_of_the_benchmarks() -> None:
     scale = json.loads((RESULTS / "scale.json").read_text(encoding="utf-8"))
     assert f"| samples | {scale['samples']} |" in BENCHMARKS
     assert f"| verdicts per s | {scale['verdicts_per_s']:.0f} |" in BENCHMARKS
+
+
+def test_the_agreement_figures_are_those_of_the_benchmark() -> None:
+    found = json.loads((RESULTS / "agreement.json").read_text(encoding="utf-8"))
+    for name, one in found["sets"].items():
+        for judge, told in one["judges"].items():
+            every = told["all"]
+            figures = [every["auc"], every["balanced_accuracy"], every["kappa"]]
+            shown = ["–" if value is None else rf"{value:.3f}[^|]*" for value in figures]
+            row = r" \| ".join([name, re.escape(judge), str(every["n"]), *shown])
+            assert re.search(row, BENCHMARKS), row
+        before, after = one["calibrated"]["before"], one["calibrated"]["after"]
+        row = f"| {name} | {before['balanced_accuracy']:.3f} | {after['balanced_accuracy']:.3f} |"
+        assert row in BENCHMARKS
+    means = found["means"]
+    assert f"reached: {means['balanced_accuracy_calibrated']:.3f}".replace("0.", ".") in BENCHMARKS
+    assert f"not reached: {means['auc']:.3f}".replace("0.", ".") in BENCHMARKS
+
+
+def test_what_readme_says_of_recorded_judges_is_what_was_measured() -> None:
+    judges = json.loads((RESULTS / "agreement.json").read_text(encoding="utf-8"))["sets"]["wice_subclaims"]["judges"]
+    said = {name: f"{told['all']['balanced_accuracy']:.2f}" for name, told in judges.items()}
+    sentence = README.split("On the first set, same statements:")[1].split("Calibrated")[0]
+    assert re.findall(r"0\.\d\d", sentence) == [
+        said[name] for name in ("gpt-4-0613", "gpt-3.5-turbo-0613", "t5-3b-anli-wice")
+    ]
+
+
+def test_every_picture_of_readme_is_there() -> None:
+    pictures = re.findall(r"\.github/images/[\w-]+\.png", README)
+    assert len(pictures) >= 4
+    assert all((ROOT / picture).stat().st_size < 150_000 for picture in pictures)

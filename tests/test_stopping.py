@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,16 @@ def test_a_clock_that_jumped_back_between_two_starts_changes_nothing(stub: Stub,
     header = run(stub, data, tmp_path / "out")
     assert header.summary.n == 4
     assert all(one.seconds >= 0 for one in header.starts)
+
+
+def test_a_clock_that_jumps_back_within_a_start_leaves_its_seconds_right(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = count(time.time(), -3600.0)
+    monkeypatch.setattr(time, "time", lambda: next(back))
+    began = time.monotonic()
+    header = run(stub, write(tmp_path, *numbered(4)), tmp_path / "out")
+    assert 0 <= header.seconds <= time.monotonic() - began
 
 
 def test_a_journal_of_another_version_is_refused(stub: Stub, tmp_path: Path) -> None:
