@@ -121,13 +121,13 @@ def test_junit_has_every_sample_and_the_gate(score: Command, tmp_path: Path) -> 
 
 
 def test_slices_are_shown_and_in_the_object(score: Command) -> None:
-    table = score("--by", "lang", "--by", "tier").stdout
+    table = score("--by", "lang", "--by", "group").stdout
     assert [line.split()[:4] for line in table.splitlines() if "lang =" in line] == [
         ["lang", "=", "en", "0.500"],
         ["lang", "=", "de", "0.500"],
         ["lang", "=", "(none)", "-"],
     ]
-    assert "no sample has a column tier" in table
+    assert "no sample has a column group" in table
     found = json.loads(score("--overwrite", "--by", "lang", "--json").stdout)
     assert [(one["value"], one["n"], one["mean"]) for one in found["slices"]] == [
         ("en", 2, 0.5), ("de", 1, 0.5), ("(none)", 1, None),

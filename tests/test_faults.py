@@ -169,7 +169,9 @@ async def test_a_proxy_that_hides_the_version_is_not_probed_but_has_to_pass_the_
     judge = connected(stub)
     await enter(judge)
     assert judge.signature("given").enforcement == "unknown"
-    assert [one.schema_name for one in stub.chats] == ["canary", "verdict"]
+    # The one without a schema is free: it shows whether the model would think.
+    assert [one.schema_name for one in stub.chats] == ["canary", None, "verdict"]
+    assert not any("json_object" in str(one.body) for one in stub.chats)
 
 
 async def test_a_schema_that_does_not_compile_is_not_asked_for_again(stub: Stub) -> None:
@@ -186,9 +188,8 @@ async def test_each_schema_is_warmed_up_once_and_alone(stub: Stub, tmp_path: Pat
     warm_up = [one for one in stub.chats if "Harbour" not in one.text]
     assert all(one.in_flight == 1 for one in warm_up)
     names = [one.schema_name for one in warm_up]
-    assert {name: names.count(name) for name in names} == dict.fromkeys(
-        (None, "canary", "verdict", "classifications"), 1
-    )
+    # Two have no schema: the probe by json_object, and the free reply that shows whether the model would think.
+    assert {name: names.count(name) for name in names} == {None: 2, "canary": 1, "verdict": 1, "classifications": 1}
 
 
 async def test_a_judge_proves_enforcement_once_however_often_it_is_entered(stub: Stub) -> None:

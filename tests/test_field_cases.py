@@ -12,6 +12,7 @@ import pytest
 
 from airjudge import ContextRecall
 from airjudge.decoding import unenforced_keywords
+from airjudge.errors import EnforcementMissing
 from airjudge.judge import JudgeSettings
 from airjudge.run import read_scored, score_dataset
 from tests.rows import Row, connected, kinds, row, score_rows
@@ -199,6 +200,37 @@ async def test_a_verdict_that_lands_in_a_reasoning_field_is_read(stub: Stub, tmp
     stub.faults.append(Fault(faults_of.say("0", say_in=place), when=ASKED_ABOUT_MIDDLE))
     records = await score_rows(stub, THREE, tmp_path)
     assert [one.score for one in records] == [1, 0, 1]
+
+
+# vllm#47027, #18255
+@pytest.mark.parametrize(
+    ("reply", "place", "told"),
+    [
+        ("Let me see: 17", "reasoning", 'thinking="off"'),
+        ("Let me see: 17", "reasoning_content", 'thinking="off"'),
+        ("<think>\nLet me", "content", 'thinking="off"'),
+        ("It is 42.", "content", None),
+    ],
+)
+async def test_a_schema_that_keeps_a_model_from_thinking_is_told_in_the_signature(
+    stub: Stub, reply: str, place: str, told: str | None
+) -> None:
+    stub.faults.append(Fault(faults_of.say(reply, say_in=place), when=faults_of.mentions("17 + 25")))
+    async with connected(stub) as judge:
+        decoding = judge.signature("given").decoding
+    assert ("thinking" in decoding) == (told is not None)
+    assert told is None or told in decoding
+    [free] = stub.bodies("17 + 25")
+    assert "response_format" not in free
+
+
+async def test_a_server_whose_thoughts_come_first_is_refused_with_what_to_turn_off(stub: Stub) -> None:
+    thought = faults_of.say("Okay, the user", say_in="reasoning")
+    stub.faults.append(Fault(thought, when=faults_of.schema_named("canary")))
+    with pytest.raises(EnforcementMissing, match="field for its reasoning") as refused:
+        async with connected(stub):
+            pass
+    assert "thinks before it replies" in refused.value.hint
 
 
 # D. Constrained decoding on the server

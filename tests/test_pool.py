@@ -172,8 +172,8 @@ async def test_a_server_that_comes_back_to_a_pool_is_proved_and_used_again(tmp_p
         finally:
             again.__exit__(None, None, None)
         names = [one.schema_name for one in again.chats]
-        # The probe for the backend, the canary and the warm-up come before any sample.
-        assert names[:3] == [None, "canary", "verdict"]
+        # The probe for the backend, the canary, the free reply and the warm-up come before any sample.
+        assert names[:4] == [None, "canary", None, "verdict"]
         assert again.bodies("Harbour")
 
 

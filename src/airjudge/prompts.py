@@ -117,6 +117,10 @@ def as_object(question: Question) -> Question:
     return replace(posed, messages=(*before, replace(last, content=f"{last.content} {told}")))
 
 
+FREE = "How much is 17 + 25?"
+"""Asked once under no schema, to see whether the model thinks when it may; it changes no verdict."""
+
+
 def canary() -> Question:
     """Ask for a word that the reply's schema forbids: only an enforcing server replies `"canary"`.
 

@@ -345,10 +345,14 @@ class TokenAlternatives:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a backend brought back: raw text, why it ended, its tokens, its cost, and which model says it wrote it."""
+    """What a backend brought back: raw text, why it ended, its tokens, its cost, and which model says it wrote it.
+
+    `reasoning` is what a server keeps apart from the text, or moved it to: then both are the same.
+    """
 
     text: str
     finish_reason: str
     tokens: tuple[TokenAlternatives, ...]
     usage: Usage
     model: str = ""
+    reasoning: str = ""

@@ -204,6 +204,16 @@ class VllmBackend:
             raise JudgeUnreachable(msg, FAILING_HINT) from error
         return None
 
+    async def free_reply(self, text: str, *, max_tokens: int) -> Completion:
+        """What the model says to a text under no schema, by the template settings that questions have.
+
+        Raises:
+            Fault: As `backends.faults` tells them apart.
+        """
+        messages: list[JsonValue] = [{"role": "user", "content": text}]
+        body = {"model": self.model, "messages": messages, "max_completion_tokens": max_tokens, **GREEDY}
+        return await self._post_chat(json.dumps(body | self._template()).encode(), self.connection.timeout_s)
+
     async def ask(self, question: Question) -> Completion:
         """Ask a question whose schema is warm, once.
 

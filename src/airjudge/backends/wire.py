@@ -71,10 +71,12 @@ class ChatCompletion(_Wire):
         """Its first choice; where `content` is empty, a refusal, or what a reasoning parser moved away from it."""
         choice = self.choices[0]
         message, usage = choice.message, self.usage or _Usage()
+        reasoning = message.reasoning or message.reasoning_content or ""
         listed = (choice.logprobs.content if choice.logprobs else None) or []
         return Completion(
             model=self.model,
-            text=message.content or message.refusal or message.reasoning or message.reasoning_content or "",
+            text=message.content or message.refusal or reasoning,
+            reasoning=reasoning,
             finish_reason=choice.finish_reason or "",
             tokens=tuple(
                 TokenAlternatives(one.raw(), tuple((top.raw(), top.logprob) for top in one.top_logprobs or ()))

@@ -5,7 +5,7 @@ import logging
 import re
 
 from airjudge import decoding, prompts
-from airjudge.backends.faults import BACK_OFF_S, may_pass
+from airjudge.backends.faults import BACK_OFF_S, FAULTS, may_pass
 from airjudge.backends.hosted import HostedBackend
 from airjudge.backends.http import HttpFault
 from airjudge.backends.vllm import FAILING_HINT, VllmBackend
@@ -17,7 +17,7 @@ from airjudge.errors import (
     JudgeUnreachable,
     RequestTimeout,
 )
-from airjudge.judge.facts import ServerFacts, differences
+from airjudge.judge.facts import ServerFacts, Thinking, differences
 from airjudge.judge.hosted import prove_hosted
 from airjudge.schema import Completion, Question
 
@@ -25,6 +25,9 @@ _log = logging.getLogger("airjudge.judge")
 
 OLDEST_VERSION = (0, 11)
 """The first vLLM with `--structured-outputs-config`; older engines could die of our probe."""
+
+FREE_TOKENS = 8
+"""Tokens of the one reply under no schema: enough for the first words of a thought."""
 
 LONGEST_PAUSE_S = 5.0
 """Seconds between two looks at a server that is away."""
@@ -46,10 +49,10 @@ async def prove(backend: Backend, method: str) -> ServerFacts:
         return await prove_hosted(backend, method)
     seen = await _identity(backend)
     enforcement = await _enforcement(backend) if seen.version else "unknown"
-    await check_canary(backend)
+    thinking = await _thinking(backend, await _canary(backend))
     for question in prompts.warm_up(method):
         decoding.check_reply(question.schema, await first_use(backend, question))
-    return seen.model_copy(update={"enforcement": enforcement})
+    return seen.model_copy(update={"enforcement": enforcement, "thinking": thinking})
 
 
 async def prove_when_up(backend: Backend, method: str, *, give_up_at: float) -> ServerFacts:
@@ -152,15 +155,37 @@ async def _enforcement(backend: VllmBackend) -> str:
 
 async def check_canary(backend: Backend) -> None:
     """Refuse a server that lets through what the canary's schema forbids; of a provider no other process answers."""
-    if isinstance(backend, HostedBackend):
-        return
+    if isinstance(backend, VllmBackend):
+        await _canary(backend)
+
+
+async def _canary(backend: VllmBackend) -> Completion:
     completion = await first_use(backend, prompts.canary())
-    if not decoding.matches(decoding.CANARY, completion.text):
-        msg = (
-            f"the server ignores the reply schema: asked under a schema that allows only "
-            f'"canary", it replied {completion.text[:60]!r}'
-        )
-        raise EnforcementMissing(msg)
+    if decoding.matches(decoding.CANARY, completion.text):
+        return completion
+    msg = (
+        f"the server ignores the reply schema: asked under a schema that allows only "
+        f'"canary", it replied {completion.text[:60]!r}'
+    )
+    if completion.reasoning and completion.reasoning == completion.text:
+        msg += " in the field for its reasoning"
+        raise EnforcementMissing(msg, "The model thinks before it replies: turn that off in its chat template.")
+    raise EnforcementMissing(msg)
+
+
+async def _thinking(backend: VllmBackend, canary: Completion) -> Thinking | None:
+    """Whether a model that thinks when it is left free does so under a schema; a server that fails here says nothing.
+
+    The schema is enforced from the first token, so most such models do not think then, and nobody is told.
+    """
+    if canary.reasoning and canary.reasoning != canary.text:
+        return "on"
+    try:
+        free = await backend.free_reply(prompts.FREE, max_tokens=FREE_TOKENS)
+    except FAULTS:
+        return None
+    kept_apart = bool(free.reasoning) and not canary.reasoning  # a proxy may move every reply to that field
+    return "off" if kept_apart or free.text.lstrip().startswith("<think>") else None
 
 
 async def first_use(backend: VllmBackend, question: Question) -> Completion:

@@ -1,8 +1,12 @@
 """What a judge's server showed of itself before a run."""
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from airjudge.schema import Record
+
+Thinking = Literal["on", "off"]
 
 
 class ServerFacts(Record):
@@ -12,6 +16,7 @@ class ServerFacts(Record):
     proxy hides the version, and with it whether the probe is safe. Of a hosted judge it is "json_schema" or
     "none", `host` names the provider, `answers_as` the model that it says answers if that is another name,
     `left_out` what it does not take, and `thinking_tokens` the room that replies get beside themselves.
+    `thinking` says of a model that thinks before it replies whether it does so under a schema too; None of others.
     """
 
     model: str
@@ -22,6 +27,7 @@ class ServerFacts(Record):
     answers_as: str | None = None
     left_out: tuple[str, ...] = ()
     thinking_tokens: int = 0
+    thinking: Thinking | None = None
 
     @property
     def server(self) -> str:
@@ -35,7 +41,7 @@ class ServerFacts(Record):
         told: dict[str, JsonValue] = {
             "answers_as": self.answers_as,
             "left_out": "+".join(self.left_out),
-            "thinking": self.thinking_tokens,
+            "thinking": self.thinking or self.thinking_tokens,
         }
         temperature: JsonValue = "default" if "temperature" in self.left_out else 0
         return {"temperature": temperature, **{name: value for name, value in told.items() if value}}
