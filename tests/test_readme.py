@@ -107,6 +107,12 @@ def test_the_agreement_figures_are_those_of_the_benchmark() -> None:
     assert f"not reached: {means['auc']:.3f}".replace("0.", ".") in BENCHMARKS
 
 
+def test_the_figures_of_fitted_weights_are_those_of_the_benchmark() -> None:
+    for name, told in json.loads((RESULTS / "stacked.json").read_text(encoding="utf-8")).items():
+        cells = " | ".join(f"{value[0]:.3f} / {value[1]:.3f}" for value in told.values())
+        assert f"| {name} | {cells} |" in BENCHMARKS
+
+
 def test_what_readme_says_of_recorded_judges_is_what_was_measured() -> None:
     judges = json.loads((RESULTS / "agreement.json").read_text(encoding="utf-8"))["sets"]["wice_subclaims"]["judges"]
     said = {name: f"{told['all']['balanced_accuracy']:.2f}" for name, told in judges.items()}
