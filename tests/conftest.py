@@ -39,6 +39,8 @@ def airjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
             main()
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err
+        keys = [key for name in ("KEY", "STUB_KEY") if (key := os.environ.get(name))]
+        assert not any(key in captured.out + captured.err for key in keys)
         return Ended(int(caught.value.code or 0), captured.out, captured.err)
 
     return run

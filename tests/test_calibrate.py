@@ -4,10 +4,9 @@ import csv
 import json
 import math
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -15,11 +14,11 @@ from airjudge import ContextRecall, Judge, JudgeSettings
 from airjudge.calibrate import Wanted, calibrate_run, read_calibration, write_calibration
 from airjudge.calibration import Calibration, LabelsUsed
 from airjudge.calibration.fitting import Recipe
-from airjudge.cli import main
 from airjudge.datasets.labels import read_labels
 from airjudge.errors import CalibrationDiffers, InputError, RunDiffers
 from airjudge.run import open_run, verify_run
 from airjudge.schema import ScoredSample
+from tests.commands import Command
 from tests.rows import Row, row
 from tests.runs import run, statements_asked, stopped_at, write
 from tests.stub import Stub
@@ -47,35 +46,6 @@ def _labelled(number: int) -> Row:
     made, text = row(f"N{number}"), f"Harbour N{number} opened pier one."
     label = int((number >= 24) != (number in {20, 27}))
     return {**made, "statements": [{"id": "1", "text": text, "label": label}]}
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def airjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run a command in this process."""
-
-    def ended(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["airjudge", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as exit_:
-            code = int(exit_.code or 0)
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return Ended(code, captured.out, captured.err)
-
-    return ended
 
 
 @pytest.fixture

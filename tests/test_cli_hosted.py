@@ -1,16 +1,15 @@
 """`airjudge score --judge hosted`: options, prices, limits, resumption; and profiles behind a base URL."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from airjudge.cli import main
 from airjudge.profiles import load_profile
 from airjudge.run import verify_run
+from tests.commands import Command
 from tests.rows import row
 from tests.runs import write
 from tests.stub import Fault, HostedConfig, HostedStub, Stub
@@ -18,33 +17,6 @@ from tests.stub import faults as faults_of
 
 PROFILE = "qwen2.5-coder-1.5b"
 PRICE = ("--price-in", "2", "--price-out", "10", "--currency", "EUR")
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def airjudge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run a command in this process."""
-
-    def run(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["airjudge", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        assert "sk-hosted-secret" not in captured.err + captured.out
-        return Ended(int(caught.value.code or 0), captured.out, captured.err)
-
-    return run
 
 
 @pytest.fixture

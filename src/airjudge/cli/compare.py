@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
+from airjudge.cli.options import Labels, LabelsFrom, LabelsRandom
+
 if TYPE_CHECKING:
     from airjudge.compare import CompareSettings
 
@@ -13,20 +15,9 @@ if TYPE_CHECKING:
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs of the same statements.")],
     *,
-    labels: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What people ruled: our data format, or lines {id, statement, attributed}."),
-    ] = None,
-    labels_from: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose rulings of FILE: a judge in it, or annotator-N.")
-    ] = None,
-    labels_random: Annotated[
-        bool,
-        typer.Option(
-            "--labels-random",
-            help="The labelled samples were drawn at random from the runs', and not used to calibrate: correct recall.",
-        ),
-    ] = False,
+    labels: Labels = None,
+    labels_from: LabelsFrom = None,
+    labels_random: LabelsRandom = False,
     by: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Slice by a column that a run carries (repeatable).")
     ] = None,

@@ -1,6 +1,7 @@
 """Arguments and options that several commands take, said once."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,3 +40,18 @@ PriceIn = Annotated[
 ]
 PriceOut = Annotated[float | None, typer.Option(min=0, metavar="X", help="Price of a million tokens of replies.")]
 Currency = Annotated[str, typer.Option(metavar="NAME", help="What the prices are in; only printed.")]
+
+Labels = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What people ruled: our data format, or lines {id, statement, attributed}."),
+]
+LabelsFrom = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Whose rulings of FILE: a judge in it, or annotator-N.")
+]
+LabelsRandom = Annotated[
+    bool,
+    typer.Option(
+        "--labels-random",
+        help="The labelled samples were drawn at random from the runs', and not used to calibrate: correct recall.",
+    ),
+]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airjudge.cli.options import Columns
+from airjudge.cli.options import Columns, Labels, LabelsFrom, LabelsRandom
 
 if TYPE_CHECKING:
     from airjudge.report import Written
@@ -16,20 +16,9 @@ def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs; several are compared.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")],
     *,
-    labels: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What people ruled: our data format, or lines {id, statement, attributed}."),
-    ] = None,
-    labels_from: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose rulings of FILE: a judge in it, or annotator-N.")
-    ] = None,
-    labels_random: Annotated[
-        bool,
-        typer.Option(
-            "--labels-random",
-            help="The labelled samples were drawn at random from the runs', and not used to calibrate: correct recall.",
-        ),
-    ] = False,
+    labels: Labels = None,
+    labels_from: LabelsFrom = None,
+    labels_random: LabelsRandom = False,
     by: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Slice agreement by a column that a run carries (repeatable)."),
