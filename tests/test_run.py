@@ -11,6 +11,7 @@ import pytest
 from airjudge import ContextRecall, Judge, JudgeSettings
 from airjudge.errors import EnforcementMissing, InputError, JudgeUnreachable
 from airjudge.run import RunHeader, RunSettings, read_scored, score_dataset
+from airjudge.schema import RunCounts
 from tests.stub import Fault, Stub
 from tests.stub import faults as faults_of
 
@@ -151,8 +152,15 @@ def test_a_server_that_dies_during_a_run_stops_it_after_the_wait(tmp_path: Path)
         judge = Judge.connect(stub.base_url, stub.model, api_key=stub.api_key, settings=settings)
 
         async def scored() -> None:
-            running = asyncio.create_task(score_dataset(data, ContextRecall(judge), tmp_path / "out"))
-            await asyncio.sleep(0.6)
+            begun = asyncio.Event()
+
+            def on_counts(counts: RunCounts) -> None:
+                if counts.n_samples >= 8:
+                    begun.set()
+
+            scoring = score_dataset(data, ContextRecall(judge), tmp_path / "out", on_counts=on_counts)
+            running = asyncio.create_task(scoring)
+            await begun.wait()
             await asyncio.to_thread(stack.close)
             await running
 
