@@ -90,6 +90,8 @@ def test_a_run_is_calibrated_by_its_labels_and_the_next_run_holds(
 ) -> None:
     file = tmp_path / "judge.json"
     told = airjudge("calibrate", raw, "--labels", data, "-o", file)
+    assert "…" not in told.out  # no figure is cut where the output goes into a file
+    assert re.search(r"balanced accuracy +0\.\d{3} \(0\.\d{3} to", told.out)
     assert told.code == 0, told.err
     assert "40 statements of 40 groups, 16 labelled 1 (rows.jsonl)" in told.out
     assert f"airjudge score DATA --out NEW --fork {raw} --calibration {file}" in told.out

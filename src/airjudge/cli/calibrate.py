@@ -10,9 +10,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.table import Table
-
     from airjudge.calibration import Calibration, CrossValidated, Gain, LabelsUsed
+    from airjudge.cli.sections import Section
 
 
 class _By(StrEnum):
@@ -86,6 +85,7 @@ def _print(made: "Calibration") -> None:
     from rich.text import Text
 
     from airjudge.cli.render import printable
+    from airjudge.cli.sections import print_sections
 
     console = Console(soft_wrap=True)
     facts = Table(show_header=False, box=None, pad_edge=False)
@@ -93,7 +93,7 @@ def _print(made: "Calibration") -> None:
         facts.add_row(name, Text(printable(value)))
     console.print(facts)
     if made.cross_validated is not None:
-        console.print(_figures(made.cross_validated, made.labels))
+        print_sections([_figures(made.cross_validated, made.labels)])
     for warning in made.warnings:
         console.print(Text(printable(f"warning: {warning}")))
 
@@ -131,18 +131,11 @@ def _map(made: "Calibration") -> str:
     return f"isotonic, {len(found.odds)} knots"
 
 
-def _figures(worth: "CrossValidated", used: "LabelsUsed") -> "Table":
-    from rich import box
-    from rich.table import Table
+def _figures(worth: "CrossValidated", used: "LabelsUsed") -> "Section":
+    from airjudge.cli.sections import Section
 
     title = f"held-out statements: {worth.n_folds} folds of groups, divided {_times(worth.n_repeats)}"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    table.add_column("", no_wrap=True)
-    for name in ("raw", "calibrated", "difference"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in _rows(worth, used):
-        table.add_row(*row)
-    return table
+    return Section(title, ("", "raw", "calibrated", "difference"), tuple(_rows(worth, used)))
 
 
 def _rows(worth: "CrossValidated", used: "LabelsUsed") -> "Iterator[tuple[str, ...]]":
@@ -165,7 +158,7 @@ def _plain(before: float, after: float) -> tuple[str, str, str]:
 
 def _gain(before: float, after: float, gain: "Gain") -> tuple[str, str, str]:
     def shown(value: str, interval: tuple[float, float] | None) -> str:
-        return f"{value} [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else value
+        return f"{value} ({interval[0]:.3f} to {interval[1]:.3f})" if interval else value
 
     return (
         shown(f"{before:.3f}", gain.before_ci95),
