@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +191,7 @@ def test_hostile_names_and_texts_pass_through_as_text(tmp_path: Path, airjudge: 
     path = write_lines(tmp_path, {"id": name, "text": text, "attributed": 1}, name="\u202ev.jsonl")
     ended = airjudge("import-verdicts", path, "--out", tmp_path / "run", "--name", "\x1b[31mjudge")
     assert (ended.code, "\x1b" in ended.out + ended.err) == (0, False)
+    assert not re.search(r"^(time|tokens) ", ended.out, re.MULTILINE)  # nobody measured them
     [sample] = open_run(tmp_path / "run").samples
     assert (sample.id, sample.statements[0].text) == (name, text.strip())
     assert verify_run(tmp_path / "run").findings == ()

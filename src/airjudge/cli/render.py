@@ -103,10 +103,12 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("claims", _claim_counts(summary.claims))
     if header.n_taken_over:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
-    table.add_row("tokens", _tokens(header.usage))
+    if header.usage.requests:
+        table.add_row("tokens", _tokens(header.usage))
     if header.cost:
         table.add_row("cost", Text(printable(str(header.cost))))
-    table.add_row("time", _time(header))
+    if header.seconds:  # nobody timed verdicts that came as a file
+        table.add_row("time", _time(header))
     table.add_row("signature", Text(printable(str(header.signature))))
     table.add_row("written to", Text(printable(str(out))))
     console.print(table)
