@@ -98,6 +98,8 @@ def test_a_run_is_calibrated_by_its_labels_and_the_next_run_holds(
     server = ("--base-url", stub.base_url, "--api-key-env", "STUB_KEY")
     scored = airjudge("score", data, "--out", tmp_path / "new", *server, "--calibration", file, "--json")
     assert scored.code == 0, scored.err
+    shown = airjudge("score", data, "--out", tmp_path / "new", *server, "--calibration", file).out
+    assert f'calibration="{read_calibration(file).name}"' in re.sub(r"\n +", "", shown)  # a long signature is folded
     # Without calibration 30 of 40 have p >= .5; matched to prevalence it is 16.
     assert sum(bool(one) for one in attributed(open_run(raw).samples)) == 30
     assert json.loads(scored.out)["mean"] == 16 / 40

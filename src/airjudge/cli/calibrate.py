@@ -81,14 +81,13 @@ def _check_band(abstain: tuple[float, float] | None, rate: float | None) -> None
 
 def _print(made: "Calibration") -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    from airjudge.cli.render import printable
+    from airjudge.cli.render import facts_table, printable
     from airjudge.cli.sections import print_sections
 
     console = Console(soft_wrap=True)
-    facts = Table(show_header=False, box=None, pad_edge=False)
+    facts = facts_table()
     for name, value in _facts(made):
         facts.add_row(name, Text(printable(value)))
     console.print(facts)

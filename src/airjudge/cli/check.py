@@ -156,12 +156,11 @@ def _as_object(
 
 def _print(source: "Source", found: "dict[str, JsonValue]", report: "Report") -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    from airjudge.cli.render import columns_line, printable
+    from airjudge.cli.render import columns_line, facts_table, printable
 
-    table = Table(show_header=False, box=None, pad_edge=False)
+    table = facts_table()
     for title, text in (*_counts(report), *_costs(found, report)):
         table.add_row(title, Text(printable(text)))
     console = Console(soft_wrap=True)

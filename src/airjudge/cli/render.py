@@ -84,10 +84,18 @@ def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[
     }
 
 
+def facts_table() -> Table:
+    """A table of names and what they stand for; a word that is too long, like a signature's, is folded, never cut."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    return table
+
+
 def print_summary(header: RunHeader, out: Path) -> None:
     """Print a run's summary as a table on stdout, and its slices as another."""
     summary, console = header.summary, Console()
-    table = Table(show_header=False, box=None, pad_edge=False)
+    table = facts_table()
     table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
     table.add_row("recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95))
     if summary.abstained is not None:
