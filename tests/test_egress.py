@@ -26,6 +26,9 @@ finally:
 """
 
 
+FACTS = ("The ferry departs at six.", "The boat is red.")
+
+
 def contacts(stub: Stub, *arguments: object) -> str:
     """What a command of airjudge contacted, as a list that Python can read."""
     command = [sys.executable, "-c", GUARD, *map(str, arguments)]
@@ -38,7 +41,7 @@ def contacts(stub: Stub, *arguments: object) -> str:
 def test_a_run_contacts_the_judge_and_nobody_else(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text(
-        json.dumps({"user_input": "a?", "reference": "A. B.", "retrieved_contexts": ["A http://example.com"]}) + "\n"
+        json.dumps({"user_input": "a?", "reference": " ".join(FACTS), "retrieved_contexts": ["A http://example.com"]})
     )
     with Stub() as stub:
         seen = contacts(
@@ -46,6 +49,19 @@ def test_a_run_contacts_the_judge_and_nobody_else(tmp_path: Path) -> None:
             "--reasons", "all",
         )  # fmt: skip
         assert seen == f"SEEN [\"('127.0.0.1', {stub.port})\"]"
+        out, labels, n_asked = tmp_path / "out", tmp_path / "labels.jsonl", len(stub.requests)
+        rows = [{"id": "line-1", "text": text, "attributed": text == FACTS[0]} for text in FACTS]
+        labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for arguments in (
+            ("verify", out),
+            ("compare", out, "--labels", labels),
+            ("report", out, "--labels", labels, "-o", tmp_path / "report.html"),
+            ("export", out, "--format", "csv"),
+            ("import-verdicts", labels, "--out", tmp_path / "recorded"),
+            ("batch", "export", data, "--model", "m", "-o", tmp_path / "batch.jsonl"),
+        ):
+            assert contacts(stub, *arguments) == "SEEN []", arguments
+        assert len(stub.requests) == n_asked
 
 
 def test_commands_without_a_judge_contact_nobody() -> None:
