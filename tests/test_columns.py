@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge.datasets import FIELDS, open_source, parse_mapping
+from airjudge.datasets import FIELDS, REQUIRED, open_source, parse_mapping
 from airjudge.datasets.columns import MISSING, decide_mapping, value_at, without
 from airjudge.errors import DatasetError, InputError
 from airjudge.schema import Sample
@@ -219,6 +219,54 @@ def test_a_name_that_could_steer_a_terminal_is_escaped(tmp_path: Path) -> None:
 def test_the_order_of_columns_does_not_matter(columns: list[str]) -> None:
     found = decide_mapping({"file": tuple(columns)}, {})
     assert found == {"user_input": "input", "reference": "expected_output", "retrieved_contexts": "retrieval_context"}
+
+
+OPIK = {"input": "Which?", "output": "The red one.", "expected_output": "Red.", "context": ["It is red."]}
+
+
+def test_what_only_some_metrics_read_is_metadata_for_the_others(tmp_path: Path) -> None:
+    path = str(write_lines(tmp_path, OPIK))
+    (plain,) = open_source([path]).entries(lambda _: False)
+    assert isinstance(plain.value, Sample)
+    assert (plain.value.response, plain.value.metadata) == (None, {"output": "The red one."})
+    source = open_source([path], required=(*REQUIRED, "response"))
+    (entry,) = source.entries(lambda _: False)
+    assert isinstance(entry.value, Sample)
+    assert (entry.value.response, entry.value.metadata) == ("The red one.", {})
+    assert source.mapping["response"] == "output"
+
+
+def test_a_column_that_is_the_reference_is_not_the_response_too(tmp_path: Path) -> None:
+    # A LangSmith example: its `outputs` are the reference if nothing else is.
+    path = str(write_lines(tmp_path, {"inputs": {"question": "a?"}, "outputs": {"answer": "b."}, "contexts": ["c"]}))
+    with pytest.raises(InputError, match="no column for response"):
+        open_source([path], required=(*REQUIRED, "response"))
+
+
+def test_a_metric_over_ids_needs_no_texts(tmp_path: Path) -> None:
+    ids = ("retrieved_context_ids", "reference_context_ids")
+    rows: list[Row] = [
+        {"retrieved_ids": ["a", 7], "reference_ids": "[7]"},
+        {"retrieved_ids": [None], "reference_ids": []},
+    ]
+    rows.append({"retrieved_ids": "a", "reference_ids": []})
+    first, null, text = open_source([str(write_lines(tmp_path, *rows))], required=ids).entries(lambda _: False)
+    assert isinstance(first.value, Sample)
+    assert (first.value.user_input, first.value.reference, first.value.retrieved_contexts) == ("", "", ())
+    assert (first.value.retrieved_context_ids, first.value.reference_context_ids) == (("a", "7"), ("7",))
+    assert isinstance(null.value, DatasetError)
+    assert "number 1 is null" in str(null.value)
+    assert isinstance(text.value, DatasetError)
+    assert "retrieved_context_ids (retrieved_ids) must be a list" in str(text.value)
+
+
+def test_two_questions_do_not_stop_a_metric_that_reads_none(tmp_path: Path) -> None:
+    row: Row = {"question": "a?", "query": "b?", "reference_contexts": ["c"], "contexts": ["c"]}
+    source = open_source([str(write_lines(tmp_path, row))], required=("retrieved_contexts", "reference_contexts"))
+    (entry,) = source.entries(lambda _: False)
+    assert isinstance(entry.value, Sample)
+    assert (entry.value.user_input, entry.value.reference_contexts) == ("", ("c",))
+    assert "user_input" not in source.mapping
 
 
 NAMES = st.sampled_from(["a", "b", "a.b", "b.a"])

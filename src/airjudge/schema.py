@@ -30,7 +30,9 @@ class Sample(Record):
     """One question with its reference and what the retriever brought back.
 
     `statements` are those the data set carries, None if it carries none; `group` is the unit
-    of independence for intervals; `metadata` keeps the columns that we do not know.
+    of independence for intervals; `metadata` keeps the columns that we do not know. `response` is what the system
+    under test answered; `reference_contexts` and the ids of contexts are what some metrics compare. These four
+    are None, and the texts before them empty, where the metric does not read them.
     """
 
     id: str
@@ -38,6 +40,10 @@ class Sample(Record):
     reference: str
     retrieved_contexts: tuple[str, ...]
     statements: tuple[Statement, ...] | None = None
+    response: str | None = None
+    reference_contexts: tuple[str, ...] | None = None
+    retrieved_context_ids: tuple[str, ...] | None = None
+    reference_context_ids: tuple[str, ...] | None = None
     group: str | None = None
     metadata: Mapping[str, JsonValue] = {}
 

@@ -17,8 +17,11 @@ from airjudge.datasets.refusal import Fields, short
 from airjudge.errors import InputError
 
 REQUIRED: Final = ("user_input", "reference", "retrieved_contexts")
+"""What context recall by a judge reads; another metric may need other fields."""
 OPTIONAL: Final = ("id", "statements", "group", "lang")
-FIELDS: Final = REQUIRED + OPTIONAL
+SPECIAL: Final = ("response", "reference_contexts", "retrieved_context_ids", "reference_context_ids")
+"""What only some metrics read; for all others such columns are metadata."""
+FIELDS: Final = REQUIRED + OPTIONAL + SPECIAL
 
 
 class Missing(Enum):
@@ -35,6 +38,8 @@ _REFERENCES: Final = (
 _CONTEXTS: Final = ("retrieved_contexts", "contexts", "retrieval_context", "context", "documents")
 _ANSWERS: Final = (*_REFERENCES, "answer", "output")
 _ANSWERED: Final = ("answer", "response", "actual_output", "output", "outputs.answer", "outputs.output")
+_CONTEXT_IDS: Final = ("retrieved_context_ids", "retrieved_ids", "context_ids")
+_REFERENCE_IDS: Final = ("reference_context_ids", "reference_ids", "relevant_ids", "ground_truth_ids")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MAX_DEPTH: Final = 4
 _SHOWN: Final = 40
@@ -53,6 +58,10 @@ _CANDIDATES: Final[Mapping[str, frozenset[str]]] = {
     | _below(("inputs", "vars"), (*_REFERENCES, "expected"))
     | _below(("reference_outputs", "reference"), _ANSWERS),
     "retrieved_contexts": frozenset(_CONTEXTS) | _below(("inputs", "outputs", "vars"), _CONTEXTS),
+    "response": frozenset(_ANSWERED) | _below(("outputs",), ("response", "actual_output")),
+    "reference_contexts": frozenset({"reference_contexts", "ground_truth_contexts", "expected_contexts"}),
+    "retrieved_context_ids": frozenset(_CONTEXT_IDS),
+    "reference_context_ids": frozenset(_REFERENCE_IDS),
 }
 # A LangSmith example keeps the reference in `outputs`; an experiment keeps the system's answer there, and the
 # reference in `reference_outputs`. So it is looked at only if nothing else could be the reference.
@@ -76,15 +85,19 @@ def parse_mapping(words: Iterable[str]) -> dict[str, str]:
     return mapping
 
 
-def decide_mapping(files: Mapping[str, Columns | None], explicit: Mapping[str, str]) -> dict[str, str]:
+def decide_mapping(
+    files: Mapping[str, Columns | None], explicit: Mapping[str, str], required: Sequence[str] = REQUIRED
+) -> dict[str, str]:
     """Which column each of our fields is read from, the same one in all files.
 
     Args:
         files: The columns of each file by its name; None for a file of which nothing can be said.
         explicit: What the user decided; it wins, and a column in it is not looked at for other fields.
+        required: The fields that the metric reads.
 
     Returns:
-        A path for each required field, and for each optional one that there is.
+        A path for each required field, and for each optional one that there is. Of a question, a reference and
+        contexts that are not required, the one candidate.
 
     Raises:
         InputError: If a field has two candidates, or a required field none, or the user named a
@@ -93,17 +106,26 @@ def decide_mapping(files: Mapping[str, Columns | None], explicit: Mapping[str, s
     _check_fields(explicit)
     known = {name: columns for name, columns in files.items() if columns is not None}
     if not known:
-        return {name: name for name in FIELDS} | dict(explicit)
+        return dict(zip(names := read_fields(required), names, strict=True)) | dict(explicit)
     together = tuple(dict.fromkeys(path for columns in known.values() for path in columns))
     mapping = dict(explicit)
-    for field in REQUIRED:
-        if field not in mapping:
-            mapping[field] = _only_candidate(field, [path for path in together if path not in explicit.values()])
+    free = [path for path in together if path not in explicit.values()]
+    for field in read_fields(required):
+        if field in required and field not in mapping:
+            taken = mapping.values() if field in SPECIAL else ()
+            mapping[field] = _only_candidate(field, [path for path in free if path not in taken])
+        elif field in REQUIRED and field not in mapping and len(found := _candidates(field, free)) == 1:
+            mapping[field] = found[0]
     for field in OPTIONAL:
         if field in together:
             mapping.setdefault(field, field)
-    _check_present(mapping, known, explicit=explicit)
+    _check_present(mapping, known, explicit=explicit, required=required)
     return {field: mapping[field] for field in FIELDS if field in mapping}
+
+
+def read_fields(required: Sequence[str]) -> tuple[str, ...]:
+    """The fields that are read for a metric: those it requires, and those that every sample may have."""
+    return tuple(field for field in FIELDS if field in required or field not in SPECIAL)
 
 
 def check_carried(names: Iterable[str], files: Mapping[str, Columns | None], mapping: Mapping[str, str]) -> None:
@@ -199,11 +221,13 @@ def _check_fields(mapping: Mapping[str, str]) -> None:
         raise InputError(msg, f"The fields are {', '.join(FIELDS)}")
 
 
-def _check_present(mapping: Mapping[str, str], files: Mapping[str, Columns], *, explicit: Mapping[str, str]) -> None:
+def _check_present(
+    mapping: Mapping[str, str], files: Mapping[str, Columns], *, explicit: Mapping[str, str], required: Sequence[str]
+) -> None:
     """Refuse a required field that a file lacks, and a column of the user's that no file has."""
     for field, path in mapping.items():
         lacking = [name for name, columns in files.items() if path not in columns]
-        if field in REQUIRED and lacking:
+        if field in required and lacking:
             raise _no_column(field, path, file=lacking[0], columns=files[lacking[0]])
         if field in explicit and len(lacking) == len(files):
             raise _no_column(field, path, file=lacking[0], columns=files[lacking[0]])

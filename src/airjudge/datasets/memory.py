@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from airjudge.datasets.columns import Columns, paths_of
+from airjudge.datasets.columns import REQUIRED, Columns, paths_of
 from airjudge.datasets.lines import PEEKED
 from airjudge.datasets.refusal import Fields, Refused
 from airjudge.datasets.rows import Row, RowSource, Source, every
@@ -30,7 +30,10 @@ class ArrowStream(Protocol):
 
 
 def source_of(
-    data: Iterable[Mapping[str, object]] | ArrowStream, *, mapping: Mapping[str, str] | None = None
+    data: Iterable[Mapping[str, object]] | ArrowStream,
+    *,
+    mapping: Mapping[str, str] | None = None,
+    required: Sequence[str] = REQUIRED,
 ) -> Source:
     """A source over rows in memory.
 
@@ -41,6 +44,7 @@ def source_of(
     Args:
         data: Dictionaries, one a sample, or a table: a pandas or polars frame, a duckdb relation.
         mapping: The column of a field, where its name does not tell.
+        required: The fields that the metric reads.
 
     Raises:
         InputError: If there is no row, or the columns cannot be told.
@@ -54,7 +58,7 @@ def source_of(
         raise ValueError(msg)  # noqa: TRY004 - a caller's misuse is ValueError
     else:
         rows = _Dictionaries(list(data) if isinstance(data, Iterator) else data)
-    return RowSource(NAME, (rows,), mapping=mapping or {})
+    return RowSource(NAME, (rows,), mapping=mapping or {}, required=required)
 
 
 class _Dictionaries:

@@ -7,6 +7,7 @@ from typing import Final
 
 from airjudge.datasets import tables
 from airjudge.datasets.cells import Cells
+from airjudge.datasets.columns import REQUIRED
 from airjudge.datasets.files import (
     BOM,
     STANDARD_INPUT,
@@ -38,6 +39,7 @@ def open_source(
     paths: Sequence[str],
     *,
     mapping: Mapping[str, str] | None = None,
+    required: Sequence[str] = REQUIRED,
     spool: Path | None = None,
     overwrite: bool = False,
 ) -> Source:
@@ -49,6 +51,7 @@ def open_source(
     Args:
         paths: Files, folders and patterns like `part-*.parquet`; `-` is standard input.
         mapping: The column of a field, where its name does not tell; see `parse_mapping`.
+        required: The fields that the metric reads; by default those of context recall by a judge.
         spool: Where standard input is saved, which is read more than once. Needed for `-` alone.
         overwrite: Whether other data that `spool` holds are replaced, or an error.
 
@@ -59,7 +62,8 @@ def open_source(
     _check_distinct(inputs)
     name = _shown(inputs[0].name) if len(inputs) == 1 else f"{len(inputs)} files"
     places = tuple(one.path.absolute() for one in inputs)
-    return RowSource(name, [row_file(one) for one in inputs], mapping=mapping or {}, paths=places)
+    files = [row_file(one) for one in inputs]
+    return RowSource(name, files, mapping=mapping or {}, required=required, paths=places)
 
 
 def _inputs(paths: Sequence[str], spool: Path | None, *, overwrite: bool) -> Iterator[Input]:

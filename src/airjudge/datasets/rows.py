@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from airjudge.datasets.columns import FIELDS, Columns, check_carried, decide_mapping
+from airjudge.datasets.columns import REQUIRED, Columns, check_carried, decide_mapping, read_fields
 from airjudge.datasets.refusal import Fields, Refused, short
 from airjudge.datasets.samples import build_sample
 from airjudge.errors import DatasetError, DuplicateId, InputError
@@ -97,7 +97,13 @@ class RowSource:
     """A Source over files of rows."""
 
     def __init__(
-        self, name: str, files: Sequence[RowFile], *, mapping: Mapping[str, str], paths: tuple[Path, ...] = ()
+        self,
+        name: str,
+        files: Sequence[RowFile],
+        *,
+        mapping: Mapping[str, str],
+        required: Sequence[str] = REQUIRED,
+        paths: tuple[Path, ...] = (),
     ) -> None:
         """Read `files` one after the other.
 
@@ -105,6 +111,7 @@ class RowSource:
             name: What people call them together.
             files: At least one.
             mapping: What the user decided about columns; the rest is decided by their names.
+            required: The fields that the metric reads.
             paths: Where they lie, absolute, if they are files on a disk.
 
         Raises:
@@ -112,9 +119,10 @@ class RowSource:
         """
         self.name, self.paths, self._files = name, paths, files
         self._known = {file.name: file.columns() for file in files}
-        self.mapping: Mapping[str, str] = decide_mapping(self._known, mapping)
+        self.mapping: Mapping[str, str] = decide_mapping(self._known, mapping, required)
         # A column that appears later than in the first rows is an optional field still.
-        self._columns = {field: field for field in FIELDS} | dict(self.mapping)
+        self._columns = {field: field for field in read_fields(required)} | dict(self.mapping)
+        self._required = frozenset(required)
 
     def check_carried(self, names: Sequence[str]) -> None:
         """Refuse columns to carry into the records that neither a schema nor the first rows hold.
@@ -169,7 +177,9 @@ class RowSource:
 
     def _value(self, path: str, row: Row) -> Sample | DatasetError:
         try:
-            return build_sample(row.read(), self._columns, default_id=self.row_name(path, row.line))
+            return build_sample(
+                row.read(), self._columns, default_id=self.row_name(path, row.line), required=self._required
+            )
         except Refused as exc:
             reason = str(exc)
         except RecursionError:

@@ -1,11 +1,11 @@
 """From one row to a sample, by the columns that hold our fields."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue, ValidationError
 
-from airjudge.datasets.columns import MISSING, value_at, without
+from airjudge.datasets.columns import MISSING, REQUIRED, value_at, without
 from airjudge.datasets.parsing import check_values, parse_text
 from airjudge.datasets.refusal import Fields, Refused, describe, short
 from airjudge.schema import Sample, Statement
@@ -19,6 +19,7 @@ class _Row:
 
     fields: Fields
     mapping: Mapping[str, str]
+    needed: Collection[str] = REQUIRED
 
     def required(self, name: str) -> JsonValue:
         """The value of a field that has to be there."""
@@ -33,28 +34,39 @@ class _Row:
         value = value_at(self.fields, self.mapping[name]) if name in self.mapping else MISSING
         return None if value is MISSING else value
 
+    def wanted(self, name: str) -> JsonValue:
+        """The value of a field that has to be there if the metric reads it; None if it is not there."""
+        return self.required(name) if name in self.needed else self.optional(name)
+
     def label(self, name: str) -> str:
         """A field's name, and the user's name for it where that is another."""
-        return name if self.mapping[name] == name else f"{name} ({self.mapping[name]})"
+        column = self.mapping.get(name, name)
+        return name if column == name else f"{name} ({column})"
 
 
-def build_sample(fields: Fields, mapping: Mapping[str, str], *, default_id: str) -> Sample:
+def build_sample(
+    fields: Fields, mapping: Mapping[str, str], *, default_id: str, required: Collection[str] = REQUIRED
+) -> Sample:
     """Build a sample from a row; an optional field may be null, columns that are not read become metadata.
 
     Raises:
         Refused: With the field and what is wrong with it.
     """
-    row = _Row(fields, mapping)
+    row = _Row(fields, mapping, required)
     user_input, reference = _text(row, "user_input"), _text(row, "reference")
-    contexts = _contexts(row)
+    contexts = _contexts(row, "retrieved_contexts")
     identifier = text_id(row.optional("id"), "id")
     try:
         return Sample(
             id=default_id if identifier is None else identifier,
-            user_input=user_input,
-            reference=reference,
-            retrieved_contexts=contexts,
+            user_input=user_input or "",
+            reference=reference or "",
+            retrieved_contexts=contexts or (),
             statements=given_statements(row.optional("statements")),
+            response=_text(row, "response"),
+            reference_contexts=_contexts(row, "reference_contexts"),
+            retrieved_context_ids=_context_ids(row, "retrieved_context_ids"),
+            reference_context_ids=_context_ids(row, "reference_context_ids"),
             group=text_id(row.optional("group"), "group"),
             metadata=_metadata(row),
         )
@@ -75,9 +87,11 @@ def _metadata(row: _Row) -> Fields:
     return {**rest, "lang": language}
 
 
-def _text(row: _Row, name: str) -> str:
-    """A field that has to hold text; the old ragas column `ground_truths` is a list of one."""
-    value, label = row.required(name), row.label(name)
+def _text(row: _Row, name: str) -> str | None:
+    """A field that has to hold text if the metric reads it; the old ragas column `ground_truths` is a list of one."""
+    value, label = row.wanted(name), row.label(name)
+    if value is None and name not in row.needed:
+        return None
     if row.mapping[name].rpartition(".")[2].lower() in {"ground_truths", "groundtruths"}:
         value = _only_truth(value, label)
     if not isinstance(value, str):
@@ -99,13 +113,30 @@ def _only_truth(value: JsonValue, label: str) -> JsonValue:
     return truths[0]
 
 
-def _contexts(row: _Row) -> tuple[str, ...]:
-    """Retrieved contexts, in order; none at all, and blank ones, are for the judge to score."""
-    label, value = row.label("retrieved_contexts"), listed(row.required("retrieved_contexts"))
+def _contexts(row: _Row, name: str) -> tuple[str, ...] | None:
+    """Contexts, in order; none at all, and blank ones, are for the metric to score."""
+    label, value = row.label(name), listed(row.wanted(name))
+    if value is None and name not in row.needed:
+        return None
     if not isinstance(value, list):
         msg = f"{label} must be a list of strings, not {describe(value)}{_advice(value)}"
         raise Refused(msg)
     return tuple(_context(context, place, label=label) for place, context in enumerate(value, start=1))
+
+
+def _context_ids(row: _Row, name: str) -> tuple[str, ...] | None:
+    """Ids of contexts, in order: texts or whole numbers, which are compared as texts."""
+    label, value = row.label(name), listed(row.wanted(name))
+    if value is None and name not in row.needed:
+        return None
+    if not isinstance(value, list):
+        msg = f"{label} must be a list of strings or whole numbers, not {describe(value)}"
+        raise Refused(msg)
+    ids = [text_id(one, f"number {place} of {label}") for place, one in enumerate(value, start=1)]
+    if None in ids:
+        msg = f"{label} must hold strings or whole numbers, but number {ids.index(None) + 1} is null"
+        raise Refused(msg)
+    return tuple(one for one in ids if one is not None)
 
 
 def _context(context: JsonValue, place: int, *, label: str) -> str:

@@ -1,4 +1,4 @@
-"""The objects that a user builds: context recall of one sample or of many."""
+"""Context recall: the share of a reference's statements that the retrieved contexts support, by a judge."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence

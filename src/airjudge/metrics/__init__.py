@@ -1,0 +1,5 @@
+"""The objects that a user builds: a metric scores one sample or many, and makes their records."""
+
+from airjudge.metrics.recall import ContextRecall, RecallResult, checked_sample, record, without_contexts
+
+__all__ = ["ContextRecall", "RecallResult", "checked_sample", "record", "without_contexts"]
