@@ -221,7 +221,7 @@ def test_the_order_of_columns_does_not_matter(columns: list[str]) -> None:
     assert found == {"user_input": "input", "reference": "expected_output", "retrieved_contexts": "retrieval_context"}
 
 
-OPIK = {"input": "Which?", "output": "The red one.", "expected_output": "Red.", "context": ["It is red."]}
+OPIK: Row = {"input": "Which?", "output": "The red one.", "expected_output": "Red.", "context": ["It is red."]}
 
 
 def test_what_only_some_metrics_read_is_metadata_for_the_others(tmp_path: Path) -> None:
