@@ -141,9 +141,9 @@ def test_the_default_judge_is_asked_what_its_profile_says() -> None:
         pid=1,
         log=Path("server.log"),
     )
-    assert Judge._of_server(server, None).settings.pointwise == load_profile("qwen2.5-coder-1.5b").pointwise
+    assert Judge.of_server(server, None).settings.pointwise == load_profile("qwen2.5-coder-1.5b").pointwise
     alone = JudgeSettings(pointwise=Pointwise())
-    assert Judge._of_server(server, alone).settings.pointwise == Pointwise()
+    assert Judge.of_server(server, alone).settings.pointwise == Pointwise()
 
 
 def test_a_batch_keeps_its_order_and_a_failing_sample_to_itself(stub: Stub) -> None:

@@ -3,6 +3,7 @@
 from airjudge.judge.facts import ServerFacts
 from airjudge.judge.flow import first_context_of, together
 from airjudge.judge.judge import Judge
+from airjudge.judge.loops import refuse_running_loop
 from airjudge.judge.methods import METHODS, NOTHING_KNOWN, Numbered, OnVerdicts, Outcome, fitting, unheard, verdict_of
 from airjudge.judge.settings import JudgeSettings
 
@@ -17,6 +18,7 @@ __all__ = [
     "ServerFacts",
     "first_context_of",
     "fitting",
+    "refuse_running_loop",
     "together",
     "unheard",
     "verdict_of",

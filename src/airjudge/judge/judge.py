@@ -153,7 +153,7 @@ class Judge:
         with serve(
             profile or default_profile_name("gpu" if this_machine().gpus else "cpu"), on_progress=on_progress
         ) as server:
-            yield cls._of_server(server, settings)
+            yield cls.of_server(server, settings)
 
     @classmethod
     @contextmanager
@@ -177,14 +177,14 @@ class Judge:
         name = profile or default_profile_name("gpu" if this_machine().gpus else "cpu")
         server = running(name)
         if server is not None:
-            yield cls._of_server(server, settings)
+            yield cls.of_server(server, settings)
             return
         with cls.serve(name, settings=settings, on_progress=on_progress) as judge:
             yield judge
 
     @classmethod
-    def _of_server(cls, server: Server, settings: JudgeSettings | None) -> Self:
-        """A judge behind a server of ours, whose weights are known.
+    def of_server(cls, server: Server, settings: JudgeSettings | None) -> Self:
+        """A judge behind a server of ours that runs, whose weights are known.
 
         It is not waited for by default: it would come back with another address and another key.
         """

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from airjudge import scoring
 from airjudge.errors import EmptyContexts, EvaluationError
-from airjudge.judge import NOTHING_KNOWN, Judge, Numbered, OnVerdicts, Outcome, unheard
+from airjudge.judge import NOTHING_KNOWN, Judge, Numbered, OnVerdicts, Outcome, refuse_running_loop, unheard
 from airjudge.schema import (
     Made,
     ReasonsPolicy,
@@ -63,7 +63,7 @@ class ContextRecall:
             JudgeError: If the judge cannot be used.
             RuntimeError: If called inside a running event loop.
         """
-        _refuse_running_loop("ascore")
+        refuse_running_loop("ascore")
         return asyncio.run(
             self.ascore(user_input=user_input, retrieved_contexts=retrieved_contexts, reference=reference)
         )
@@ -92,7 +92,7 @@ class ContextRecall:
             JudgeError: If the judge cannot be used.
             RuntimeError: If called inside a running event loop.
         """
-        _refuse_running_loop("abatch_score")
+        refuse_running_loop("abatch_score")
         return asyncio.run(self.abatch_score(samples))
 
     async def abatch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
@@ -159,16 +159,6 @@ class ContextRecall:
             signature=self.judge.signature(self.statements),
             error=scored.error,
         )
-
-
-def _refuse_running_loop(instead: str) -> None:
-    """Raise before a coroutine is made that nobody would await."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    msg = f"an event loop is running here: await {instead} instead"
-    raise RuntimeError(msg)
 
 
 def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[Outcome]) -> ScoredSample:

@@ -48,8 +48,17 @@ def running(profile_name: str) -> Server | None:
         ProfileError: If there is no such profile.
     """
     judge = load_profile(profile_name).id
+    return next((server for server in _all_running() if server.profile == judge), None)
+
+
+def running_model(name: str) -> Server | None:
+    """The server that `airjudge serve` runs on this machine under a model's name; None if there is none."""
+    return next((server for server in _all_running() if server.model == name), None)
+
+
+def _all_running() -> Iterator[Server]:
     found = (_read(path) for path in sorted((cache_dir() / "servers").glob("*.json")))
-    return next((server for server in found if server and server.profile == judge), None)
+    return (server for server in found if server is not None)
 
 
 @contextmanager
