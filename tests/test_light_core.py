@@ -45,6 +45,7 @@ def test_importing_airjudge_loads_no_model_library() -> None:
         "'import-verdicts', '--help'",
         "'batch', 'export', '--help'",
         "'doctor', '--help'",
+        "'bundle', '--help'",
     ],
 )
 def test_asking_the_command_for_help_loads_no_model_library(words: str) -> None:

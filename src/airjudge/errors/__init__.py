@@ -20,6 +20,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
 │   ├── RunLocked                another process writes into the folder
 │   └── StatementsDiffer         runs do not hold the same statements
+├── BundleFailed                 a bundle cannot be made
 ├── RunInterrupted               somebody asked the run to stop; the same command goes on with it
 ├── StorageFailed                what must be kept cannot be written or read back
 ├── JudgeError                   no sample can be judged: the run stops
@@ -63,6 +64,7 @@ from airjudge.errors.samples import (
 )
 from airjudge.errors.stopping import (
     BudgetSpent,
+    BundleFailed,
     CalibrationDiffers,
     EnforcementMissing,
     InputError,
@@ -96,6 +98,7 @@ __all__ = [
     "AnswerMissing",
     "AnswersDiffer",
     "BudgetSpent",
+    "BundleFailed",
     "CalibrationDiffers",
     "DatasetError",
     "DuplicateId",

@@ -36,6 +36,12 @@ class StatementsDiffer(InputError):
     hint = "Score the same data with the same --statements, or compare the samples' scores alone: --scores-only"
 
 
+class BundleFailed(Told):
+    """A bundle cannot be made: a package cannot be brought, or cannot be written."""
+
+    kind = "bundle"
+
+
 class RunInterrupted(Told):
     """Somebody asked the run to stop; what was done is kept."""
 
