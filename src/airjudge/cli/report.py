@@ -79,6 +79,7 @@ def _tell(written: "Written") -> None:
     print(printable(f"{written.path}: {_size(written.n_bytes)}"))
     for note in written.notes:
         print(printable(note))
+    print(f"seal {written.seal}, for: airjudge verify RUN --report {printable(str(written.path))}")
 
 
 def _size(n_bytes: int) -> str:
