@@ -13,7 +13,7 @@ class DatasetError(EvaluationError):
     """A line of the data set does not describe a sample."""
 
     kind = "bad_line"
-    hint = "Each line needs user_input, reference and retrieved_contexts (a list of strings)."
+    hint = "Each line needs what the metric reads: by default user_input, reference and retrieved_contexts (a list)."
 
     def __init__(self, path: str, line: int, reason: str) -> None:
         """Keep the place (`line` counts from 1) and the reason."""

@@ -1,6 +1,6 @@
 """What stands in the place of a judge in a metric that compares by itself: nothing is asked, opened or paid for."""
 
-from typing import Final
+from typing import Final, Self
 
 from airjudge.schema import Record, Signature, StatementMaker, Usage
 from airjudge.similarity import Distance
@@ -37,7 +37,7 @@ class NoJudge:
         """Rule by what `name` says, which is all that can change a verdict but the data."""
         self.name, self.settings = name, settings
 
-    async def __aenter__(self) -> "NoJudge":
+    async def __aenter__(self) -> Self:
         """Open nothing."""
         return self
 
