@@ -4,12 +4,13 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airjudge import IDBasedContextRecall, NonLLMContextRecall
 from airjudge.datasets import open_source, source_of
-from airjudge.errors import ExtraMissing
+from airjudge.errors import ExtraMissing, RunInterrupted
 from airjudge.metrics import Metric, RecallResult
 from airjudge.run import RunHeader, RunSettings, read_scored, score_dataset, verify_run
 from airjudge.schema import Sample, ScoredSample, Statement, Verdict
@@ -272,6 +273,29 @@ async def test_the_same_call_goes_on_and_a_finished_run_is_left_alone(tmp_path: 
     _, again = await scored(NonLLMContextRecall, LIKE_ROWS, out)
     assert again == first
     assert {name: (out / name).read_bytes() for name in before} == before
+
+
+async def test_a_run_that_was_stopped_compares_only_what_is_missing(tmp_path: Path) -> None:
+    class Counted(IDBasedContextRecall):
+        def __init__(self, most: int) -> None:
+            super().__init__()
+            self.most, self.compared = most, list[str]()
+
+        async def score_sample(self, sample: Sample, **how: Any) -> ScoredSample:
+            if len(self.compared) == self.most:
+                msg = "stopped by somebody"
+                raise RunInterrupted(msg)
+            self.compared.append(sample.id)
+            return await super().score_sample(sample, **how)
+
+    rows = [{"id": str(n), "retrieved_context_ids": [n], "reference_context_ids": [n, 0]} for n in range(1, 6)]
+    first, second = Counted(2), Counted(9)
+    with pytest.raises(RunInterrupted):
+        await scored(lambda: first, rows, tmp_path / "run")
+    assert len(list(read_scored(tmp_path / "run"))) == 2
+    header, found = await scored(lambda: second, rows, tmp_path / "run")
+    assert (first.compared, second.compared) == (["1", "2"], ["3", "4", "5"])
+    assert (header.summary.mean, len(found), len(header.starts)) == (0.5, 5, 2)
 
 
 async def test_a_fork_takes_over_what_is_alike_and_nothing_else(tmp_path: Path) -> None:
