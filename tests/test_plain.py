@@ -12,7 +12,8 @@ from airjudge import IDBasedContextRecall, NonLLMContextRecall
 from airjudge.datasets import open_source, source_of
 from airjudge.errors import ExtraMissing, RunInterrupted
 from airjudge.metrics import Metric, RecallResult
-from airjudge.run import RunHeader, RunSettings, read_scored, score_dataset, verify_run
+from airjudge.run import RUN, RunHeader, RunSettings, read_scored, score_dataset, verify_run
+from airjudge.run.folder import EXPORTS
 from airjudge.schema import Sample, ScoredSample, Statement, Verdict
 from airjudge.similarity import Distance
 
@@ -269,7 +270,7 @@ async def test_a_path_is_read_for_what_the_metric_needs(tmp_path: Path) -> None:
 async def test_the_same_call_goes_on_and_a_finished_run_is_left_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
     _, first = await scored(NonLLMContextRecall, LIKE_ROWS, out)
-    before = {path.name: path.read_bytes() for path in out.iterdir() if "sqlite" not in path.name}
+    before = {name: (out / name).read_bytes() for name in (RUN, *EXPORTS)}
     _, again = await scored(NonLLMContextRecall, LIKE_ROWS, out)
     assert again == first
     assert {name: (out / name).read_bytes() for name in before} == before
