@@ -57,7 +57,7 @@ def report(
         raise typer.BadParameter(msg)
     check_target(output, overwrite=overwrite)
     known = None if labels is None else read_labels(labels, who=labels_from)
-    named = open_source(data, mapping=parse_mapping(columns or ())) if data else None
+    named = open_source(data, mapping=parse_mapping(columns or ()), required=()) if data else None
     wanted = CompareSettings(by=tuple(by or ()), labels_random=labels_random)
     settings = ReportSettings(samples=samples, overwrite=overwrite)
     with stages() as told:

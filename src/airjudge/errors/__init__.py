@@ -17,6 +17,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   └── RequestFailed            the server kept failing, or closed the connection
 ├── InputError                   a path or an option cannot be used at all
 │   ├── CalibrationDiffers       the calibration was made for another judge
+│   ├── ExtraMissing             a package is not installed that an extra brings
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
 │   ├── RunLocked                another process writes into the folder
 │   └── StatementsDiffer         runs do not hold the same statements
@@ -67,6 +68,7 @@ from airjudge.errors.stopping import (
     BundleFailed,
     CalibrationDiffers,
     EnforcementMissing,
+    ExtraMissing,
     InputError,
     JudgeChanged,
     JudgeError,
@@ -105,6 +107,7 @@ __all__ = [
     "EmptyContexts",
     "EnforcementMissing",
     "EvaluationError",
+    "ExtraMissing",
     "InputError",
     "JudgeChanged",
     "JudgeError",

@@ -16,6 +16,12 @@ class CalibrationDiffers(InputError):
     hint = "Score labelled samples by this judge, then: airjudge calibrate RUN --labels FILE"
 
 
+class ExtraMissing(InputError):
+    """A package is not installed that an extra of airjudge brings; the hint names the extra."""
+
+    kind = "extra_missing"
+
+
 class RunDiffers(InputError):
     """A folder holds a run that was made under another signature, other settings or other data."""
 
