@@ -15,8 +15,8 @@ def overlap_judge(messages: Messages) -> str:
 
     The statement is the last line that begins with `Statement:`, else the last line. Without one, a
     `Reference:` is ruled on sentence by sentence, as JSON with `classifications`. A last message with a
-    `Reference to split:` is answered by `claims`, which are what stands between sentence ends, `and` and `;`; one with a
-    `Response to grade:` by the share of its words that stand before it, to one digit.
+    `Reference to split:` is answered by `claims`, which are what stands between sentence ends, `and` and `;`; one with
+    a `Response to grade:` by a grade, the share of its words that stand before it.
     """
     before, graded, behind = text_of(messages[-1]).partition("Response to grade: ") if messages else ("", "", "")
     if graded:

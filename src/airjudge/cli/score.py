@@ -17,6 +17,7 @@ from airjudge.cli.metrics import (
     MetricName,
     Threshold,
     metric_without_judge,
+    refuse_options_of_statements,
     refuse_useless_options,
 )
 from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceOut, Statements
@@ -25,6 +26,7 @@ from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceO
 class _Method(StrEnum):
     pointwise = "pointwise"
     ragas = "ragas"
+    opik = "opik"
 
 
 class _Reasons(StrEnum):
@@ -73,9 +75,12 @@ def score(
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Send data to an address outside this network.")
     ] = False,
-    method: Annotated[_Method, typer.Option(help="One question a statement, or the seed's single call.")] = (
-        _Method.pointwise
-    ),
+    method: Annotated[
+        _Method,
+        typer.Option(
+            help="One question a statement; ragas' single call; or opik's grade of a response, which is no recall."
+        ),
+    ] = _Method.pointwise,
     statements: Statements = Maker.given,
     statements_from: Annotated[
         Path | None,
@@ -155,10 +160,12 @@ def score(
     from airjudge.cli.progress import display
     from airjudge.datasets import open_source, parse_mapping
     from airjudge.judge import JudgeSettings
-    from airjudge.metrics import ContextRecall
+    from airjudge.metrics import ContextRecall, GradedContextRecall
     from airjudge.run import RunSettings, check_repeated, repeat_folders, score_repeatedly
 
     refuse_useless_options(context, metric)
+    if method is _Method.opik:
+        refuse_options_of_statements(context)
     comparing = metric_without_judge(metric, distance, threshold=threshold)
     named = Named(judge, tuple(base_url or ()), model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
@@ -167,7 +174,7 @@ def score(
     source = open_source(
         data,
         mapping=parse_mapping(columns or ()),
-        required=(comparing or ContextRecall).required,
+        required=(comparing or (GradedContextRecall if method is _Method.opik else ContextRecall)).required,
         spool=out / "input",
         overwrite=overwrite,
     )

@@ -35,7 +35,7 @@ def compare_runs(
 
     Raises:
         InputError: If there is nothing to compare, a run is given twice, or a column or all labels are foreign to them.
-        StatementsDiffer: If runs do not hold the same statements, unless their scores alone are wanted, or one is graded.
+        StatementsDiffer: If runs do not hold the same statements, unless scores alone are wanted, or one is graded.
         StorageFailed: If a repeat cannot be read.
     """
     settings = settings or CompareSettings()

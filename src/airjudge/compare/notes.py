@@ -41,11 +41,11 @@ def _on_grades(named: dict[str, OpenedRun]) -> Iterator[str]:
     if graded and others:
         yield (
             f"the scores of {', '.join(graded)} and of {', '.join(others)} are not the same quantity: grades of the "
-            "response as a whole (method opik), and shares of the reference's statements that the contexts support. Order "
-            "and correlation can be compared; a difference of means, its tests and a common gate say nothing"
+            "response as a whole (method opik), and shares of what is to be found that the contexts hold. Order and "
+            "correlation can be compared; a difference of means, its tests and a common gate say nothing"
         )
     elif graded:
-        yield "the scores are grades of responses (method opik), no recall: not to be held against recall by other methods"
+        yield "the scores are grades of responses (method opik) and no recall, which other methods give"
 
 
 def _on_data(named: dict[str, OpenedRun]) -> Iterator[str]:
