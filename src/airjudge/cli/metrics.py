@@ -57,29 +57,18 @@ _WHY: Final = {
 }
 
 
-def refuse_useless_options(context: typer.Context, metric: MetricName) -> None:
+def refuse_useless_options(context: typer.Context, metric: MetricName, method: str) -> None:
     """Refuse what was given and would change nothing.
 
     Raises:
         BadParameter: With the name of the option.
     """
-    useless = _given(context, _USELESS[metric])
+    useless, why = _given(context, _USELESS[metric]), f"--metric {metric.value} {_WHY[metric]}"
+    if not useless and method == "opik":
+        useless = _given(context, _OF_STATEMENTS)
+        why = "--method opik grades a response, with a reason, and rules on no statement"
     if useless:
-        msg = f"--metric {metric.value} {_WHY[metric]}: leave {', '.join(useless)} out"
-        raise typer.BadParameter(msg)
-
-
-def refuse_options_of_statements(context: typer.Context) -> None:
-    """Refuse what is of statements and verdicts, where a response is graded as a whole.
-
-    Raises:
-        BadParameter: With the name of the option.
-    """
-    useless = _given(context, _OF_STATEMENTS)
-    if useless:
-        msg = (
-            f"--method opik grades a response, with a reason, and rules on no statement: leave {', '.join(useless)} out"
-        )
+        msg = f"{why}: leave {', '.join(useless)} out"
         raise typer.BadParameter(msg)
 
 

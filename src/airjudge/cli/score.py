@@ -17,7 +17,6 @@ from airjudge.cli.metrics import (
     MetricName,
     Threshold,
     metric_without_judge,
-    refuse_options_of_statements,
     refuse_useless_options,
 )
 from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceOut, Statements
@@ -163,9 +162,7 @@ def score(
     from airjudge.metrics import ContextRecall, GradedContextRecall
     from airjudge.run import RunSettings, check_repeated, repeat_folders, score_repeatedly
 
-    refuse_useless_options(context, metric)
-    if method is _Method.opik:
-        refuse_options_of_statements(context)
+    refuse_useless_options(context, metric, method.value)
     comparing = metric_without_judge(metric, distance, threshold=threshold)
     named = Named(judge, tuple(base_url or ()), model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)

@@ -78,7 +78,6 @@ def _record(record: ScoredSample | None) -> JsonValue:
         "status": record.status,
         "error": None if error is None else [error.kind, _cut(error.message)],
         "empty": record.empty_contexts,
-        "graded": record.status == "scored" and not record.statements,
         "reason": None if record.reason is None else _cut(record.reason),
     }
 

@@ -144,6 +144,7 @@ class _Parts:
         ]
         data: JsonValue = {
             "runs": [*names],
+            "graded": [run.state.signature.is_graded for run in self.runs],
             "labels": None if self.evidence.labels is None else shown(PEOPLE),
             "samples": samples_data(self.inside, self.texts.samples),
         }

@@ -85,7 +85,7 @@
     const scores = sample.runs.map((record, at) => {
       const [kind, told] = outcome(record);
       return make("span", { class: `score ${kind}` },
-        make("span", { class: several ? "who" : "unseen", dir: "auto" }, several ? data.runs[at] : record && record.graded ? "grade " : "recall "),
+        make("span", { class: several ? "who" : "unseen", dir: "auto" }, several ? data.runs[at] : data.graded[at] ? "grade " : "recall "),
         make("span", { class: "told" }, told));
     });
     const about = sample.texts && sample.texts.question ? sample.texts.question : sample.statements.length ? sample.statements[0].text : "";
@@ -121,7 +121,7 @@
       ? [make("p", { class: "note" }, "No context was retrieved: recall 0, and no judge was asked.")] : [];
     const reasons = sample.runs.flatMap((record, at) =>
       record && record.reason ? [make("h4", {}, several ? `Reason of ${data.runs[at]}` : "Reason"), textBlock(record.reason, "reason")] : []);
-    const graded = !sample.statements.length && sample.runs.some((record) => record && record.graded);
+    const graded = !sample.statements.length && sample.runs.some((record, at) => record && data.graded[at]);
     return [
       ...errors, ...empty, ...reasons,
       ...(texts && texts.question ? [make("h4", {}, "Question"), textBlock(texts.question, "question")] : []),
