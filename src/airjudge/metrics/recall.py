@@ -6,7 +6,16 @@ from typing import ClassVar
 
 from airjudge import scoring
 from airjudge.errors import EmptyContexts, EvaluationError
-from airjudge.judge import NOTHING_KNOWN, Judge, Numbered, OnVerdicts, Outcome, refuse_running_loop, unheard
+from airjudge.judge import (
+    NOTHING_KNOWN,
+    Judge,
+    Numbered,
+    OnVerdicts,
+    Outcome,
+    check_method,
+    refuse_running_loop,
+    unheard,
+)
 from airjudge.schema import (
     Made,
     ReasonsPolicy,
@@ -54,7 +63,11 @@ class ContextRecall:
                 reference of a sample without any; `sentences` always splits; `claims` has the judge write
                 atomic claims out of the reference, once, before it rules on them.
             reasons: Which verdicts are explained: none, the misses, or all.
+
+        Raises:
+            ValueError: If the judge grades responses.
         """
+        check_method(judge.settings.method, grades=False)
         self.judge, self.statements, self.reasons = judge, statements, reasons
 
     def score(self, *, user_input: str, retrieved_contexts: Sequence[str], reference: str) -> RecallResult:
