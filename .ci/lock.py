@@ -1,4 +1,4 @@
-"""Write cpu.lock, dev.lock and gpu.lock from pyproject.toml: `make lock`.
+"""Write cpu.lock, dev.lock and gpu.lock from pyproject.toml, and the lock of tests/oracles: `make lock`.
 
 A locked version stays as long as pyproject.toml allows it; `make lock ARGS=--upgrade` takes the
 newest ones. uv resolves from metadata alone, so no torch is downloaded. Only wheels for the
@@ -79,6 +79,11 @@ LOCKS = (
         ("dev.lock",),
         UNWANTED,
     ),
+    Lock(
+        "tests/oracles/oracles.lock",
+        "the originals that the tests of tests/oracles hold airjudge against, and airjudge's client",
+        ("pyproject.toml", "tests/oracles/oracles.in", "--group", "build"),
+    ),
 )
 
 
@@ -111,9 +116,10 @@ def resolve(lock: Lock, folder: Path, options: Sequence[str]) -> Sequence[Packag
 def header(lock: Lock) -> list[str]:
     """Say what the file is for and what it leaves out, in comments."""
     first, last = (".".join(map(str, version)) for version in (PYTHONS[0], PYTHONS[-1]))
+    origin = " and ".join(["pyproject.toml", *(word for word in lock.sources if word.endswith(".in"))])
     lines = [
         f"# {lock.about}: Linux with glibc ({', '.join(MACHINES)}), CPython {first} to {last}.",
-        "# Written by `make lock` from pyproject.toml; installed by .ci/install, without dependencies.",
+        f"# Written by `make lock` from {origin}; installed by .ci/install, without dependencies.",
     ]
     lines += ["# Left out, although a package here asks for it:"] * bool(lock.excludes)
     return lines + [f"#   {name}: {why}" for name, why in lock.excludes.items()]
