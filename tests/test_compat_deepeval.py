@@ -1,12 +1,13 @@
 """The deepeval door: its shape and definition, a verdict a statement, and no request where nothing can be asked."""
 
 import asyncio
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
 
-from airjudge import JudgeSettings
+from airjudge import JudgeSettings, resident
 from airjudge.compat.deepeval import (
     ContextualRecallMetric,
     DeepEvalError,
@@ -26,6 +27,14 @@ FERRY = LLMTestCase(
     retrieval_context=["The ferry departs at six."],
 )
 ON_VERDICTS = faults_of.all_of(faults_of.schema_named("verdict"), faults_of.mentions("Whales sing."))
+
+
+@pytest.fixture(autouse=True)
+def _no_judge_found_yet() -> Iterator[None]:
+    """Let each test find its judge anew: its stub has an address of its own."""
+    resident._named.cache_clear()
+    yield
+    resident._named.cache_clear()
 
 
 def metric_of(stub: Stub, **options: object) -> ContextualRecallMetric:

@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from airjudge import JudgeSettings
+from airjudge import JudgeSettings, resident
 from airjudge.compat import opik
 from airjudge.compat.opik import ContextRecall, MetricComputationError, OpikException, ScoreResult
 from airjudge.errors import InputError, JudgeUnauthorized, ReplyRefused
 from tests.rows import connected
 from tests.stub import Fault, RecordedRequest, Stub
 from tests.stub import faults as faults_of
+from tests.test_light_core import HEAVY, imported_packages
 
 PARIS = ("What's the capital of France?", "The capital of France is Paris.", "Paris", ["France is in Europe."])
-FIELDS = dict(zip(("input", "output", "expected_output", "context"), PARIS, strict=True))
+FIELDS: dict[str, Any] = dict(zip(("input", "output", "expected_output", "context"), PARIS, strict=True))
 EXAMPLE: dict[str, Any] = {
     "title": "A miss",
     "input": "What floats?",
@@ -32,13 +33,14 @@ EXAMPLE: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def _nothing_said_yet() -> Iterator[None]:
-    """Let each test be the first of its process."""
-    opik._tell_of_track.cache_clear()
-    opik._warn_of_project.cache_clear()
+def _first_of_its_process() -> Iterator[None]:
+    """Let each test be the first of its process, with no judge found yet and nothing told."""
+    once = (opik._tell_of_track, opik._warn_of_project, resident._named)
+    for one in once:
+        one.cache_clear()
     yield
-    opik._tell_of_track.cache_clear()
-    opik._warn_of_project.cache_clear()
+    for one in once:
+        one.cache_clear()
 
 
 @pytest.fixture
@@ -81,6 +83,12 @@ def test_arguments_may_be_given_by_place_and_others_are_ignored(served: Stub) ->
     assert metric.score(*PARIS) == metric.score(**FIELDS, tags=["a"])
 
 
+def test_importing_the_doors_loads_no_model_library_and_no_original() -> None:
+    packages = imported_packages("import airjudge.compat.opik, airjudge.compat.deepeval")
+    assert "airjudge" in packages
+    assert packages & (HEAVY | {"opik", "deepeval", "litellm", "openai"}) == set()
+
+
 def test_the_fields_of_a_result_are_those_of_opik() -> None:
     assert [one.name for one in dataclasses.fields(ScoreResult)] == [
         "name", "value", "reason", "category_name", "metadata", "scoring_failed",
@@ -98,6 +106,13 @@ async def test_both_ways_work_inside_a_running_loop(served: Stub) -> None:
 def test_a_model_by_its_name_is_the_served_one(served: Stub) -> None:
     assert ContextRecall(model=served.model).score(*PARIS).value == 0.7
     assert asked(served).body["model"] == served.model
+
+
+@pytest.mark.parametrize("form", ["{root}/v1", "{root}/v1/", "{root}", "{root}/"])
+def test_the_address_may_be_written_in_any_form(served: Stub, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    # opik#663: a private endpoint could not be named at all.
+    monkeypatch.setenv("AIRJUDGE_BASE_URL", form.format(root=served.base_url.removesuffix("/v1")))
+    assert ContextRecall(model=served.model, temperature=len(form) / 100).score(*PARIS).value == 0.7
 
 
 def test_a_name_that_stands_for_nothing_is_told_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

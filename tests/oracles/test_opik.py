@@ -20,7 +20,7 @@ from tests.stub import Fault, RecordedRequest
 from tests.stub.faults import Call, Twist, chat
 
 STEPS = [step / 10 for step in range(11)]
-CASE = {
+CASE: dict[str, Any] = {
     "input": "What's the capital of France?",
     "output": "The capital of France is Paris.",
     "expected_output": "Paris",
