@@ -42,8 +42,8 @@ Reply = Callable[[str], str]
 """A reply, once it is known how its score is called."""
 
 
-WRITABLE = st.characters(min_codepoint=32, exclude_categories=["Cs"])
-"""What a judge can write into a string under a schema that outlines enforces: no `\\u` escapes."""
+WRITABLE = st.characters(exclude_categories=["Cc", "Cs"])
+"""What a judge can write into a string under a schema that outlines enforces: no control characters."""
 
 
 def said(score: object, reason: object = "said", *, before: str = "", behind: str = "") -> Reply:
