@@ -7,15 +7,32 @@ from airjudge.version import __version__
 
 if TYPE_CHECKING:
     from airjudge.judge import Judge, JudgeSettings
-    from airjudge.metrics import ContextRecall, GradedContextRecall, RecallResult
+    from airjudge.metrics import (
+        ContextRecall,
+        GradedContextRecall,
+        IDBasedContextRecall,
+        NonLLMContextRecall,
+        RecallResult,
+    )
 
-__all__ = ["ContextRecall", "GradedContextRecall", "Judge", "JudgeSettings", "RecallResult", "__version__"]
+__all__ = [
+    "ContextRecall",
+    "GradedContextRecall",
+    "IDBasedContextRecall",
+    "Judge",
+    "JudgeSettings",
+    "NonLLMContextRecall",
+    "RecallResult",
+    "__version__",
+]
 
 _HOMES = {
     "ContextRecall": "airjudge.metrics",
     "GradedContextRecall": "airjudge.metrics",
+    "IDBasedContextRecall": "airjudge.metrics",
     "Judge": "airjudge.judge",
     "JudgeSettings": "airjudge.judge",
+    "NonLLMContextRecall": "airjudge.metrics",
     "RecallResult": "airjudge.metrics",
 }
 

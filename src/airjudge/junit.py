@@ -92,7 +92,7 @@ def _sample_outcome(sample: ScoredSample) -> str:
         kind, message = (sample.error.kind, sample.error.message) if sample.error else ("unknown", "no reason known")
         return _told("error", kind, message)
     if sample.status == "undefined":
-        return _told("skipped", "undefined", "the reference has no statement")
+        return _told("skipped", "undefined", "there is no statement to rule on")
     if not sample.statements:
         why = "" if sample.reason is None else f": {_text(sample.reason)}"
         return f"<system-out>grade {sample.score:.6g}{why}</system-out>"

@@ -96,8 +96,10 @@ def print_summary(header: RunHeader, out: Path) -> None:
     """Print a run's summary as a table on stdout, and its slices as another."""
     summary, console = header.summary, Console()
     table = facts_table()
-    table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
-    table.add_row("recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95))
+    graded = header.signature.is_graded
+    table.add_row(f"{'grade' if graded else 'recall'} (mean of samples)", _with_interval(summary.mean, summary.ci95))
+    if not graded:
+        table.add_row("recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95))
     if summary.abstained is not None:
         table.add_row("left to people", _abstained(summary.abstained, summary.n_statements))
         table.add_row("recall with those", _range(summary.abstained.bounds))
@@ -106,7 +108,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
     if summary.failures:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
         table.add_row("bounds with the failed ones", _range(summary.bounds))
-    table.add_row("statements", _statement_counts(summary))
+    if not graded:
+        table.add_row("statements", _statement_counts(summary))
     if summary.claims:
         table.add_row("claims", _claim_counts(summary.claims))
     if header.n_taken_over:
@@ -182,13 +185,10 @@ def _tokens(usage: Usage) -> str:
 
 def _time(header: RunHeader) -> str:
     speed = rates(header.summary, header.usage, seconds=header.seconds)
-    told = (
-        f", a second: {speed.verdicts:.3g} verdicts, {speed.samples:.3g} samples, "
-        f"{speed.computed_prompt_tokens:.3g} prompt tokens computed"
-        if speed
-        else ""
-    )
-    return f"{header.seconds:.1f} s{told}"
+    verdicts = f"{speed.verdicts:.3g} verdicts, " if speed and speed.verdicts else ""
+    told = f", a second: {verdicts}{speed.samples:.3g} samples" if speed else ""
+    computed = f", {speed.computed_prompt_tokens:.3g} prompt tokens computed" if speed and header.usage.requests else ""
+    return f"{header.seconds:.1f} s{told}{computed}"
 
 
 def _sample_counts(header: RunHeader) -> str:

@@ -15,7 +15,7 @@ from airjudge.compare.notes import notes_on
 from airjudge.compare.pairs import pair_of
 from airjudge.compare.people import against_people
 from airjudge.compare.records import Comparison, Interval, JudgeFigures
-from airjudge.compare.refusals import check_labels, check_runs, check_statements, names_of
+from airjudge.compare.refusals import check_labels, check_runs, check_statements, names_of, unit_of
 from airjudge.compare.repeats import repeats_of
 from airjudge.compare.settings import CompareSettings
 from airjudge.compare.tabled import seeded
@@ -35,11 +35,13 @@ def compare_runs(
 
     Raises:
         InputError: If there is nothing to compare, a run is given twice, or a column or all labels are foreign to them.
-        StatementsDiffer: If runs do not hold the same statements, unless their scores alone are wanted.
+        StatementsDiffer: If runs do not hold the same statements, unless scores alone are wanted, or one is graded.
         StorageFailed: If a repeat cannot be read.
     """
     settings = settings or CompareSettings()
     check_runs(runs, labels)
+    if any(run.state.signature.is_graded for run in runs):  # a grade is of no statement
+        settings = settings.model_copy(update={"scores_only": True})
     laid = _laid(runs, labels, settings)
     frame, judges = laid.frame, laid.judges
     columns = [read_column(name, laid.records, frame=frame) for name in dict.fromkeys(settings.by)]
@@ -77,7 +79,7 @@ class _Laid:
 
 def _laid(runs: Sequence[OpenedRun], labels: Labels | None, settings: CompareSettings) -> _Laid:
     records = tuple(by_id(run.samples)[0] for run in runs)
-    different = check_statements(records, refuse=not settings.scores_only)
+    different = check_statements(records, refuse=not settings.scores_only, units=[unit_of(run) for run in runs])
     frame = framed(records, labels)
     people = people_of(labels, records, frame=frame) if labels else None
     if labels and people:

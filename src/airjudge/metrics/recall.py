@@ -192,7 +192,7 @@ def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[O
 
 
 def failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...] = ()) -> ScoredSample:
-    """The record of a sample that has no score, with the verdicts that it has."""
+    """The record of a sample that failed, with the verdicts that it has."""
     return ScoredSample(
         id=sample.id,
         score=None,
@@ -208,10 +208,13 @@ def has_no_context(sample: Sample) -> bool:
     return not any(text.strip() for text in sample.retrieved_contexts)
 
 
-def without_contexts(sample: Sample, statements: Sequence[Statement], *, zero_if_empty: bool) -> ScoredSample:
-    """The record of a sample whose contexts are all blank: each statement is missed, or that is an error."""
+def without_contexts(
+    sample: Sample, statements: Sequence[Statement], *, zero_if_empty: bool, field: str = "retrieved_contexts"
+) -> ScoredSample:
+    """The record of a sample whose `field` is empty or all blank: each statement is missed, or that is an error."""
     outcomes: list[Outcome] = [
-        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts() for one in statements
+        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts(field)
+        for one in statements
     ]
     return record(sample, statements, outcomes).model_copy(update={"empty_contexts": True})
 
