@@ -83,7 +83,6 @@ def _folders(folder: Path) -> dict[str, str]:
         "DEEPEVAL_CACHE_FOLDER": "deepeval",
         "HF_HOME": "huggingface",
         "LLAMA_INDEX_CACHE_DIR": "llama_index",
-        "OPIK_CONFIG_PATH": "opik.config",
     }
     return {name: str(folder / place) for name, place in places.items()}
 
