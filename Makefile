@@ -41,4 +41,4 @@ lock: dev ## write the lock files anew (ARGS=--upgrade takes newer versions)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/lock.py $(ARGS)
 
 clean: ## remove both environments and all caches of the tools; weights stay
-	rm -rf .venv .venv-oracles .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-oracles .pytest_cache tests/oracles/.pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -209,7 +209,7 @@ def test_arguments_reach_pytest_and_the_demo() -> None:
 
 
 def oracles(checkout: Path, *, airjudge: str, python: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the script of the oracle tests with scripts in the places of airjudge and of the other environment's Python."""
+    """Run the script of the oracle tests with scripts in the places of airjudge and of its Python."""
     for name, script in ((".venv/bin/airjudge", airjudge), (".venv-oracles/bin/python", python)):
         path = checkout / name
         path.parent.mkdir(parents=True, exist_ok=True)
