@@ -44,6 +44,7 @@ def test_importing_airjudge_loads_no_model_library() -> None:
         "'report', '--help'",
         "'import-verdicts', '--help'",
         "'batch', 'export', '--help'",
+        "'doctor', '--help'",
     ],
 )
 def test_asking_the_command_for_help_loads_no_model_library(words: str) -> None:

@@ -13,6 +13,7 @@ from airjudge.cli.calibrate import calibrate
 from airjudge.cli.check import check
 from airjudge.cli.compare import compare
 from airjudge.cli.demo import demo
+from airjudge.cli.doctor import doctor
 from airjudge.cli.export import export
 from airjudge.cli.recorded import import_verdicts
 from airjudge.cli.report import report
@@ -42,6 +43,7 @@ app.command()(export)
 app.command()(report)
 app.command()(verify)
 app.command()(calibrate)
+app.command()(doctor)
 
 
 def _print_version(value: bool) -> None:

@@ -58,7 +58,7 @@ def judge_of(named: Named, settings: "JudgeSettings", on_progress: "Progress") -
         with Judge.find(named.judge, settings=settings, on_progress=on_progress) as found:
             yield found
         return
-    key, remote = _key(named.api_key_env), named.allow_remote
+    key, remote = key_in(named.api_key_env), named.allow_remote
     if named.hosted:
         url, model = named.base_urls[0], named.model or ""
         yield Judge.hosted(url, model, api_key=key, allow_remote=remote, settings=settings)
@@ -87,8 +87,8 @@ def price_of(
     return None
 
 
-def _key(variable: str | None) -> str | None:
-    """The API key in an environment variable; keys on a command line would show in process lists."""
+def key_in(variable: str | None) -> str | None:
+    """The API key in an environment variable, if one is named; on a command line it would show in process lists."""
     if variable is None:
         return None
     key = os.environ.get(variable)

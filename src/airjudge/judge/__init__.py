@@ -1,5 +1,6 @@
 """Ask a judge: connect to one, prove that it enforces our schemas, and get verdicts."""
 
+from airjudge.judge.enforcement import prove
 from airjudge.judge.facts import ServerFacts
 from airjudge.judge.flow import first_context_of, together
 from airjudge.judge.judge import Judge
@@ -18,6 +19,7 @@ __all__ = [
     "ServerFacts",
     "first_context_of",
     "fitting",
+    "prove",
     "refuse_running_loop",
     "together",
     "unheard",
