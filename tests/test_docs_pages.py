@@ -1,4 +1,4 @@
-"""What the pages "From ragas", "From opik" and "From deepeval" say is so: snippets and commands run, tables name tests."""
+"""What the pages for those who come from another system say is so: snippets and commands run, tables name tests."""
 
 import json
 import re
