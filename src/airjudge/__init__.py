@@ -7,12 +7,13 @@ from airjudge.version import __version__
 
 if TYPE_CHECKING:
     from airjudge.judge import Judge, JudgeSettings
-    from airjudge.metrics import ContextRecall, RecallResult
+    from airjudge.metrics import ContextRecall, GradedContextRecall, RecallResult
 
-__all__ = ["ContextRecall", "Judge", "JudgeSettings", "RecallResult", "__version__"]
+__all__ = ["ContextRecall", "GradedContextRecall", "Judge", "JudgeSettings", "RecallResult", "__version__"]
 
 _HOMES = {
     "ContextRecall": "airjudge.metrics",
+    "GradedContextRecall": "airjudge.metrics",
     "Judge": "airjudge.judge",
     "JudgeSettings": "airjudge.judge",
     "RecallResult": "airjudge.metrics",

@@ -21,7 +21,7 @@ from pydantic import JsonValue, ValidationError
 
 from airjudge import scoring
 from airjudge.errors import ReplyRefused, ReplyRunaway, ReplyTruncated
-from airjudge.schema import Completion, Record, ReplySchema
+from airjudge.schema import Completion, Grade, Record, ReplySchema
 
 UNENFORCED = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems", "not"}
@@ -73,8 +73,19 @@ CLAIMS = ReplySchema(
     },
 )
 
+STEPS = tuple(step / 10 for step in range(11))
+"""The grades that there are: servers do not enforce bounds of numbers, but they do enforce an enum."""
+_STEP: JsonValue = {"type": "number", "enum": list(STEPS)}
+_GRADE: Mapping[str, JsonValue] = {
+    "type": "object",
+    "properties": {"score": _STEP, "reason": {"type": "string"}},
+    "required": ["score", "reason"],
+    "additionalProperties": False,
+}
+GRADE = ReplySchema("grade", _GRADE)
 
-ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS)
+
+ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS, GRADE)
 """Those that a vLLM server compiles."""
 
 
@@ -96,12 +107,15 @@ OBJECT_FORMS: Mapping[ReplySchema, ReplySchema] = {
     # Not all providers know minItems; an empty list is completed one statement at a time.
     CLASSIFICATIONS: _object_of("classifications", {"type": "array", "items": _ITEM}),
     CLAIMS: _object_of("claims", {"type": "array", "items": {"type": "string"}}),
+    GRADE: ReplySchema("grade", _GRADE),
 }
 """Each schema's form for hosted providers."""
 
 _SPACE = r"[ \t\n\r]*"
 _JSON_STRING = r'"([^"\\\x00-\x1F]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
 """White space and strings as RFC 8259 has them; outlines writes less of both."""
+_JSON_STEP = r"(0(\.\d)?|1(\.0)?)"
+"""A step as a provider may write it: 1 is 1.0."""
 _BEFORE, _BEHIND = b' \t\n\r":', b" \t\n\r},"
 """What a token may hold beside a label."""
 
@@ -125,7 +139,9 @@ def pattern(schema: ReplySchema) -> re.Pattern[str]:
     if schema not in OBJECT_FORMS.values():
         return re.compile(build_regex_from_schema(text))
     outlines_string = build_regex_from_schema('{"type":"string"}')
+    outlines_step = build_regex_from_schema(json.dumps(_STEP))
     inner = build_regex_from_schema(text, _SPACE).replace(outlines_string, _JSON_STRING)
+    inner = inner.replace(outlines_step, _JSON_STEP)
     return re.compile(f"{_SPACE}{inner}{_SPACE}")
 
 
@@ -179,14 +195,63 @@ def _runs_away(text: str) -> bool:
 def read_reason(completion: Completion) -> str:
     """The text of a reply under `REASON` or its object form; a cut one ends at its last whole word with an ellipsis."""
     text = re.sub(rf'^{_SPACE}\{{{_SPACE}"reason"{_SPACE}:{_SPACE}', "", completion.text)
+    told = _told(text)
+    if told is None:
+        raise ReplyRefused(completion.text)
+    return told[0]
+
+
+def _told(text: str) -> tuple[str, str] | None:
+    """The JSON string that a text begins with, and what stands behind it; None if it begins with none.
+
+    A cut string ends at its last whole word with an ellipsis.
+    """
     whole = re.match(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*("?)', text)
     if whole is None:
-        raise ReplyRefused(completion.text)
+        return None
     # A cut surrogate pair cannot be written down.
     told = str(json.loads(whole.group() + ("" if whole[1] else '"'))).encode("utf-8", "ignore").decode().strip()
-    if whole[1]:
-        return told
-    return f"{told.rsplit(None, 1)[0]} …" if " " in told else f"{told}…"
+    if not whole[1]:
+        told = f"{told.rsplit(None, 1)[0]} …" if " " in told else f"{told}…"
+    return told, text[whole.end() :]
+
+
+def read_grade(schema: ReplySchema, completion: Completion) -> Grade:
+    """The score and the reason of a reply under `GRADE` or its object form.
+
+    Of a cut reply the score stands if a comma shows that it is whole, with as much of the reason as there is.
+
+    Raises:
+        ReplyRunaway: If the token limit cut it before that, in a stretch of whitespace or repetition.
+        ReplyTruncated: If the token limit cut it so early otherwise.
+        ReplyRefused: If it is no reply under the schema, nor the beginning of one.
+    """
+    text, cut = completion.text, completion.finish_reason == "length"
+    scored = re.match(rf'{_SPACE}\{{{_SPACE}"score"{_SPACE}:{_SPACE}([^\s,"{{}}]+){_SPACE},{_SPACE}', text)
+    if not matches(schema, text) and not cut:
+        raise ReplyRefused(text)
+    if scored is None:
+        raise ReplyRunaway if _runs_away(text) else ReplyTruncated
+    if re.fullmatch(_JSON_STEP, scored[1]) is None:
+        raise ReplyRefused(text)
+    return Grade(value=float(scored[1]), reason=_reason_behind(text[scored.end() :], text))
+
+
+def _reason_behind(rest: str, text: str) -> str | None:
+    """The reason in what stands behind a score, whole or cut; None if it says nothing, or is cut before it does.
+
+    Raises:
+        ReplyRefused: If something else stands there.
+    """
+    opened = re.match(rf'"reason"{_SPACE}:{_SPACE}', rest)
+    if opened is None or opened.end() == len(rest):
+        if opened is None and not '"reason":'.startswith("".join(rest.split())):
+            raise ReplyRefused(text)
+        return None
+    told = _told(rest[opened.end() :])
+    if told is None or re.fullmatch(rf"(\\u?[0-9a-fA-F]{{0,3}})?{_SPACE}\}}?{_SPACE}", told[1]) is None:
+        raise ReplyRefused(text)
+    return told[0] or None
 
 
 def read_classifications(completion: Completion) -> list[tuple[Classification, float | None]]:

@@ -104,6 +104,25 @@ class Verdict(Record):
     reason: str | None = None
 
 
+class GradedExample(Record):
+    """A graded case that a judge is shown, under its title; of its grade the nearest step."""
+
+    title: str
+    user_input: str
+    response: str
+    reference: str
+    retrieved_contexts: tuple[str, ...]
+    value: float = Field(ge=0, le=1)
+    reason: str
+
+
+class Grade(Record):
+    """What a judge gave a response: one of the steps 0.0, 0.1 … 1.0, and why; None where its reply was cut before."""
+
+    value: float
+    reason: str | None = None
+
+
 class SampleError(Record):
     """Why a sample has no score: a kind for machines, a message for people."""
 
@@ -116,7 +135,8 @@ class ScoredSample(Record):
 
     `score` is recall in [0, 1], None unless `status` is `scored`. A failed sample keeps the
     verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for. `claims` tells how a judge
-    made the statements, None if none did. `metadata` holds the input columns that the run was told to keep.
+    made the statements, None if none did. `metadata` holds the input columns that the run was told to keep. A graded
+    sample has no statements: its `score` is a grade, no recall, with a `reason` of its own.
     """
 
     id: str
@@ -128,6 +148,7 @@ class ScoredSample(Record):
     empty_contexts: bool = False
     claims: Claims | None = None
     metadata: Mapping[str, JsonValue] = {}
+    reason: str | None = None
 
 
 class Usage(Record):
@@ -218,6 +239,11 @@ class Signature(Record):
     enforcement: str
     server: str
     airjudge: str
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether its scores are grades of responses, which are no recall."""
+        return self.method == "opik"
 
     def __str__(self) -> str:
         """Give all parts in one line, in a fixed order; of the weights' hash the first twelve digits."""
@@ -332,13 +358,22 @@ class ReplySchema:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a reply is drawn; at temperature 0 it is the most probable one."""
+
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """One request to a judge: a chat, the schema of its reply and the reply's length limit."""
+    """One request to a judge: a chat, the schema of its reply, the reply's length limit, and how it is drawn."""
 
     messages: tuple[Message, ...]
     schema: ReplySchema
     max_tokens: int
     top_logprobs: int = 0
+    sampling: Sampling = Sampling()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,10 @@ class _Doubts:
         """Count a scored sample, if anybody asked."""
         if self.band is None:
             return
+        if not sample.statements:  # a grade, which no band is of
+            self.lows[sample.score or 0.0] += 1
+            self.highs[sample.score or 0.0] += 1
+            return
         doubted = [abstains(one, self.band) for one in sample.statements]
         n_sure = sum(one.attributed is True for one, doubt in zip(sample.statements, doubted, strict=True) if not doubt)
         self.lows[n_sure / len(doubted)] += 1

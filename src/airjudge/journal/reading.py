@@ -191,7 +191,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSample:
-    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, claims = row
+    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, reason, claims = row
     return ScoredSample.model_validate(
         {
             "id": name,
@@ -203,6 +203,7 @@ def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSam
             "empty_contexts": bool(empty_contexts),
             "claims": _claims(claims),
             "metadata": json.loads(str(metadata)),
+            "reason": _text(reason),
         }
     )
 

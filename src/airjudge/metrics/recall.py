@@ -2,10 +2,20 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from airjudge import scoring
 from airjudge.errors import EmptyContexts, EvaluationError
-from airjudge.judge import NOTHING_KNOWN, Judge, Numbered, OnVerdicts, Outcome, refuse_running_loop, unheard
+from airjudge.judge import (
+    NOTHING_KNOWN,
+    Judge,
+    Numbered,
+    OnVerdicts,
+    Outcome,
+    check_method,
+    refuse_running_loop,
+    unheard,
+)
 from airjudge.schema import (
     Made,
     ReasonsPolicy,
@@ -42,6 +52,8 @@ class ContextRecall:
         them, one enforced verdict each.
     """
 
+    required: ClassVar = ("user_input", "reference", "retrieved_contexts")
+
     def __init__(self, judge: Judge, *, statements: StatementMaker = "given", reasons: ReasonsPolicy = "none") -> None:
         """Score by a judge.
 
@@ -51,7 +63,11 @@ class ContextRecall:
                 reference of a sample without any; `sentences` always splits; `claims` has the judge write
                 atomic claims out of the reference, once, before it rules on them.
             reasons: Which verdicts are explained: none, the misses, or all.
+
+        Raises:
+            ValueError: If the judge grades responses.
         """
+        check_method(judge.settings.method, grades=False)
         self.judge, self.statements, self.reasons = judge, statements, reasons
 
     def score(self, *, user_input: str, retrieved_contexts: Sequence[str], reference: str) -> RecallResult:
@@ -119,7 +135,7 @@ class ContextRecall:
         It is asked where it has to make them, unless there is no context to judge them against: the
         statements are sentences then, all missed.
         """
-        if self.statements != "claims" or _is_empty(sample):
+        if self.statements != "claims" or has_no_context(sample):
             return Made(statements=split_statements(sample, self.statements))
         try:
             return await self.judge.make_claims(sample)
@@ -144,8 +160,8 @@ class ContextRecall:
         """
         made = made or await self.make(sample)
         if isinstance(made, EvaluationError):
-            return _failed(sample, made)
-        if _is_empty(sample):
+            return failed(sample, made)
+        if has_no_context(sample):
             return without_contexts(sample, made.statements, zero_if_empty=zero_if_empty)
         outcomes = await self.judge.rule(
             sample, made.statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts
@@ -169,13 +185,14 @@ def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[O
         for one, outcome in zip(statements, outcomes, strict=True)
     )
     if failures:
-        return _failed(sample, failures[0], verdicts)
+        return failed(sample, failures[0], verdicts)
     score = scoring.context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"
     return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=sample.group)
 
 
-def _failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...] = ()) -> ScoredSample:
+def failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...] = ()) -> ScoredSample:
+    """The record of a sample that has no score, with the verdicts that it has."""
     return ScoredSample(
         id=sample.id,
         score=None,
@@ -186,7 +203,8 @@ def _failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...
     )
 
 
-def _is_empty(sample: Sample) -> bool:
+def has_no_context(sample: Sample) -> bool:
+    """Whether nothing was retrieved, or nothing but blanks."""
     return not any(text.strip() for text in sample.retrieved_contexts)
 
 

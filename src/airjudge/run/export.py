@@ -45,7 +45,7 @@ _COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
     "samples": {
         "place": "int64", "id": "string", "score": "float64", "status": "string", "error_kind": "string",
         "error_message": "string", "group": "string", "empty_contexts": "bool", "n_statements": "int32",
-        "n_attributed": "int32", "metadata": "string",
+        "n_attributed": "int32", "metadata": "string", "reason": "string",
     },
     "statements": {
         "place": "int64", "sample": "string", "number": "int32", "id": "string", "text": "string",
@@ -240,6 +240,7 @@ def _sample_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
         "n_statements": len(sample.statements),
         "n_attributed": sum(one.attributed is True for one in sample.statements),
         "metadata": json.dumps(dict(sample.metadata), ensure_ascii=False),
+        "reason": sample.reason,
     }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airjudge import scoring
+from airjudge.decoding import STEPS
 from airjudge.journal import Reader, file_hash
 from airjudge.run.export import summed_up
 from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, band_of, sliced_by, state_of
@@ -26,13 +27,13 @@ class _Audit:
     def __init__(self, state: RunState) -> None:
         self.findings: list[str] = []
         self.is_finished = isinstance(state, RunHeader)
-        self.threshold = state.threshold
+        self.threshold, self.is_graded = state.threshold, state.signature.is_graded
         self.n_samples = self.n_statements = self.next_place = 0
         self.lines = hashlib.sha256()
 
     def through(self, journal: Reader) -> Iterator[ScoredSample]:
         for place, sample in journal.scored():
-            found = list(wrong(sample, self.threshold))
+            found = list(wrong_grade(sample) if self.is_graded else wrong(sample, self.threshold))
             if sample.claims is not None and journal.made(place) != _made_of(sample):
                 found.append("its statements are not those that were made")
             self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in found]
@@ -100,6 +101,18 @@ def wrong(sample: ScoredSample, threshold: float) -> Iterator[str]:
     for one in sample.statements:
         if _torn(one, threshold):
             yield f"statement {one.id!r} is not what its probability says"
+
+
+def wrong_grade(sample: ScoredSample) -> Iterator[str]:
+    """What of a graded record cannot be: a score that is no step, or statements, which nobody ruled on."""
+    if sample.statements:
+        yield "it is graded, and has statements"
+    if sample.status == "scored" and (sample.score not in STEPS or sample.error is not None):
+        yield f"it is scored, and {sample.score} is no grade or there is an error"
+    if sample.status == "failed" and (sample.score is not None or sample.error is None):
+        yield "it is failed, and has a score or no error"
+    if sample.status == "undefined" or (sample.empty_contexts and sample.score):
+        yield f"it is {sample.status}, and cannot be"
 
 
 def _made_of(sample: ScoredSample) -> Made:
