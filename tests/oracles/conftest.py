@@ -15,6 +15,7 @@ from tests.oracles.silence import Watch, silence, told
 # Before any original is imported: several read their switches and make their folders then.
 _HOME = Path(tempfile.mkdtemp(prefix="airjudge-oracles-"))
 silence(_HOME)
+os.chdir(_HOME)  # deepeval and MLflow write where they stand
 _WATCH = Watch()
 _WATCH.start()
 

@@ -6,12 +6,13 @@ ours, under `json_object`, a schema or nothing, gets the next of the test's repl
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import NamedTuple
 
 from aiohttp import web
 
 from airjudge import decoding, prompts
-from tests.stub import Fault, RecordedRequest, Stub
+from tests.stub import Fault, RecordedRequest, Stub, StubConfig
 from tests.stub.faults import Call, Twist, chat
 
 PROBE = "Reply with {}"
@@ -80,8 +81,10 @@ class Replay:
         return [one for one in self.stub.chats if is_scripted(one)]
 
     def reset(self) -> None:
-        """Forget replies, requests and faults."""
+        """Forget replies, requests, faults and changes of the configuration."""
         self.replies = ()
+        for one in fields(StubConfig):
+            setattr(self.stub.config, one.name, getattr(StubConfig(), one.name))
         self.stub.clear()
         self.stub.faults[:] = [Fault(self._say, when=is_scripted)]
 

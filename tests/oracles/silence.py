@@ -6,7 +6,7 @@ One that leads out of the machine is refused and noted. What a library does in C
 
 import os
 import sys
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 
 SWITCHES = {
@@ -44,9 +44,10 @@ class ContactRefused(ConnectionRefusedError):
 class Watch:
     """Notes who is contacted besides this machine; hooks of the interpreter stay, so there is one a process."""
 
-    def __init__(self) -> None:
-        """Start with nothing seen and nothing watched."""
+    def __init__(self, on_contact: Callable[[str], object] | None = None) -> None:
+        """Watch nothing yet; each host that is tried is told, else kept for `take`."""
         self._seen: list[str] = []
+        self._tell = on_contact or self._seen.append
 
     def start(self) -> None:
         """Watch from now on."""
@@ -54,13 +55,14 @@ class Watch:
 
     def take(self) -> list[str]:
         """Give the hosts that were tried since the last call, each once, in order."""
-        seen, self._seen = self._seen, []
-        return list(dict.fromkeys(seen))
+        seen = list(dict.fromkeys(self._seen))
+        self._seen.clear()
+        return seen
 
     def _heard(self, event: str, arguments: tuple[object, ...]) -> None:
         host = _host_of(event, arguments)
         if host is not None and not _is_here(host):
-            self._seen.append(host)
+            self._tell(host)
             raise ContactRefused(host)
 
 
@@ -80,10 +82,8 @@ def _folders(folder: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": ".config",
         "XDG_DATA_HOME": ".local/share",
         "RAGAS_CACHE_HOME": "ragas",
-        "DEEPEVAL_CACHE_FOLDER": "deepeval",
         "HF_HOME": "huggingface",
         "LLAMA_INDEX_CACHE_DIR": "llama_index",
-        "OPIK_CONFIG_PATH": "opik.config",
     }
     return {name: str(folder / place) for name, place in places.items()}
 
