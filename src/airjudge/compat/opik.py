@@ -138,7 +138,8 @@ class ContextRecall:
 
     def _result(self, graded: GradedResult) -> ScoreResult:
         if graded.value is None:
-            raise MetricComputationError(graded.error.message if graded.error else "the judge gave no grade")
+            msg = "the judge gave no grade"
+            raise MetricComputationError(msg)
         signature = {"signature": str(graded.signature)}
         return ScoreResult(self.name, graded.value, graded.reason, metadata=signature)
 
