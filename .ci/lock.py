@@ -1,4 +1,4 @@
-"""Write cpu.lock, dev.lock and gpu.lock from pyproject.toml: `make lock`.
+"""Write cpu.lock, dev.lock and gpu.lock from pyproject.toml, and the lock of tests/oracles: `make lock`.
 
 A locked version stays as long as pyproject.toml allows it; `make lock ARGS=--upgrade` takes the
 newest ones. uv resolves from metadata alone, so no torch is downloaded. Only wheels for the
@@ -35,8 +35,8 @@ NOT_FOR_CPU = {
 UNWANTED = dict.fromkeys(("fastapi-cloud-cli", "rignore", "sentry-sdk"), PHONES_HOME)
 
 
-class Wheel(TypedDict):
-    """One wheel as a pylock file lists it."""
+class Archive(TypedDict):
+    """One wheel or source as a pylock file lists it."""
 
     url: str
     hashes: Mapping[str, str]
@@ -48,18 +48,23 @@ class Package(TypedDict, total=False):
     name: str
     version: str
     marker: str
-    wheels: Sequence[Wheel]
+    sdist: Archive
+    wheels: Sequence[Archive]
 
 
 @dataclass(frozen=True)
 class Lock:
-    """What one lock file is made of; `excludes` maps a package to why it is left out."""
+    """What one lock file is made of.
+
+    `excludes` maps a package to why it is left out; of those `with_source` the source has a hash too.
+    """
 
     name: str
     about: str
     sources: Sequence[str]
     constraints: Sequence[str] = ()
     excludes: Mapping[str, str] = field(default_factory=dict)
+    with_source: Sequence[str] = ()
 
 
 LOCKS = (
@@ -79,6 +84,12 @@ LOCKS = (
         ("dev.lock",),
         UNWANTED,
     ),
+    Lock(
+        "tests/oracles/oracles.lock",
+        "the originals that the tests of tests/oracles hold airjudge against, and airjudge's client",
+        ("pyproject.toml", "tests/oracles/oracles.in", "--group", "build"),
+        with_source=("ragas",),  # its own tests are in its source alone
+    ),
 )
 
 
@@ -87,7 +98,7 @@ def main(options: Sequence[str]) -> None:
     for lock in LOCKS:
         with tempfile.TemporaryDirectory() as folder:
             packages = resolve(lock, Path(folder), options)
-        lines = [line for package in packages for line in entry(package)]
+        lines = [line for package in packages for line in entry(package, lock.with_source)]
         (ROOT / lock.name).write_text("\n".join([*header(lock), *lines, ""]), encoding="utf-8")
         sys.stderr.write(f"{lock.name}: {len(packages)} packages\n")
 
@@ -111,19 +122,22 @@ def resolve(lock: Lock, folder: Path, options: Sequence[str]) -> Sequence[Packag
 def header(lock: Lock) -> list[str]:
     """Say what the file is for and what it leaves out, in comments."""
     first, last = (".".join(map(str, version)) for version in (PYTHONS[0], PYTHONS[-1]))
+    origin = " and ".join(["pyproject.toml", *(word for word in lock.sources if word.endswith(".in"))])
     lines = [
         f"# {lock.about}: Linux with glibc ({', '.join(MACHINES)}), CPython {first} to {last}.",
-        "# Written by `make lock` from pyproject.toml; installed by .ci/install, without dependencies.",
+        f"# Written by `make lock` from {origin}; installed by .ci/install, without dependencies.",
     ]
     lines += ["# Left out, although a package here asks for it:"] * bool(lock.excludes)
     return lines + [f"#   {name}: {why}" for name, why in lock.excludes.items()]
 
 
-def entry(package: Package) -> list[str]:
+def entry(package: Package, with_source: Sequence[str]) -> list[str]:
     """Pin one package, with a marker only where it is not for all environments."""
     marker = Marker(package["marker"]) if "marker" in package else None
     fitting = [place for place in places() if marker is None or marker.evaluate(environment(*place))]
     hashes = sorted({digest for place in fitting for digest in digests(package, place)})
+    if package["name"] in with_source:
+        hashes.append(package["sdist"]["hashes"]["sha256"])
     pin = f"{package['name']}=={package['version']}"
     if len(fitting) < len(places()):
         pin += f" ; {condition(fitting)}"

@@ -18,7 +18,8 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-LOCKS = ("cpu.lock", "dev.lock", "gpu.lock")
+ORACLES = "tests/oracles/oracles.lock"
+LOCKS = ("cpu.lock", "dev.lock", "gpu.lock", ORACLES)
 
 # What a CPU judge runs without. torch goes in first, as its CPU build; the other plain builds break
 # transformers beside it; the last three talk to servers of other people.
@@ -65,6 +66,10 @@ def asked_of(lock: str) -> list[Requirement]:
     """List what the project asks of a lock file."""
     if lock == "dev.lock":
         return group("dev")
+    if lock == ORACLES:
+        lines = (ROOT / lock).with_suffix(".in").read_text(encoding="utf-8").splitlines()
+        words = [word for line in lines if (word := line.split("#")[0].strip())]
+        return [*map(Requirement, words + PROJECT["project"]["dependencies"]), *group("build")]
     words = PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"][lock.removesuffix(".lock")]
     return [*map(Requirement, words), *group("build")]
 
@@ -192,11 +197,56 @@ def test_a_package_that_cannot_be_found_is_told_with_what_to_check(checkout: Pat
 
 def test_arguments_reach_pytest_and_the_demo() -> None:
     run = subprocess.run(
-        ["make", "--dry-run", "test", "demo", "ARGS=-k 'two words'"],
+        ["make", "--dry-run", "test", "test-oracles", "demo", "ARGS=-k 'two words'"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
     assert "-m pytest -k 'two words'\n" in run.stdout
+    assert ".ci/oracles -k 'two words'\n" in run.stdout
     assert "airjudge demo -k 'two words'\n" in run.stdout
+
+
+def oracles(checkout: Path, *, airjudge: str, python: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of the oracle tests with scripts in the places of airjudge and of its Python."""
+    for name, script in ((".venv/bin/airjudge", airjudge), (".venv-oracles/bin/python", python)):
+        path = checkout / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/usr/bin/env bash\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+    (checkout / ".venv/bin/python").symlink_to(sys.executable)
+    shutil.copy(ROOT / ".ci/oracles", checkout / ".ci/oracles")
+    command = ["bash", str(checkout / ".ci/oracles"), "-k", "two words"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("AIRJUDGE_ORACLE")}
+    return subprocess.run(command, check=False, env=clean | environment, capture_output=True, text=True)
+
+
+SERVER = """
+trap 'touch ended; exit' TERM
+echo '{"base_url": "http://127.0.0.1:1/v1", "model": "m", "api_key": "k"}'
+while :; do sleep 0.05; done
+"""
+
+
+def test_the_server_of_the_oracle_tests_ends_with_them_whatever_they_say(checkout: Path) -> None:
+    python = (
+        'echo "$*|$AIRJUDGE_ORACLE_BASE_URL|$AIRJUDGE_ORACLE_MODEL|$AIRJUDGE_ORACLE_API_KEY|${HTTPS_PROXY-}"; exit 5'
+    )
+    run = oracles(checkout, airjudge=SERVER, python=python, HTTPS_PROXY="http://127.0.0.1:9")
+    assert (run.returncode, run.stderr) == (5, "")
+    assert run.stdout == "-m pytest tests/oracles -k two words|http://127.0.0.1:1/v1|m|k|\n"
+    assert (checkout / "ended").exists()
+
+
+def test_a_server_of_the_oracle_tests_that_does_not_start_is_told_with_what_to_do(checkout: Path) -> None:
+    run = oracles(checkout, airjudge="echo no memory >&2; exit 3", python="echo asked")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith("no memory\n")
+    assert "the server of SmolLM2 ended. Next: read the lines above" in run.stderr
+
+
+def test_a_named_server_is_taken_for_the_oracle_tests(checkout: Path) -> None:
+    run = oracles(checkout, airjudge="touch started", python="exit 0", AIRJUDGE_ORACLE_BASE_URL="http://127.0.0.1:1/v1")
+    assert run.returncode == 0
+    assert not (checkout / "started").exists()

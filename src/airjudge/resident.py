@@ -43,6 +43,10 @@ class ResidentJudge:
         refuse_running_loop("acall")
         return self._submitted(use)
 
+    def wait(self, use: Callable[[Judge], Coroutine[Any, Any, T]]) -> T:
+        """The same inside a running event loop too, which it blocks: for doors whose originals do so."""
+        return self._submitted(use)
+
     async def acall(self, use: Callable[[Judge], Coroutine[Any, Any, T]]) -> T:
         """The same inside an event loop, which is not blocked meanwhile; cancelling it cancels the coroutine."""
         judge = await asyncio.to_thread(self._opened)
