@@ -16,7 +16,7 @@ LEAST_WAIT_S = 4.0
 class JudgeSettings(Record):
     """How a judge is asked.
 
-    `method` is pointwise or ragas; `concurrency` counts requests in flight, over all servers, and `auto`
+    `method` is pointwise, reasoned or ragas; `concurrency` counts requests in flight, over all servers, and `auto`
     finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix cache of
     this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
     for: None means not at all before the first question, and `WAIT_S` once the run has begun. `pointwise` is
@@ -27,7 +27,7 @@ class JudgeSettings(Record):
     this judge's.
     """
 
-    method: Literal["pointwise", "ragas"] = "pointwise"
+    method: Literal["pointwise", "reasoned", "ragas"] = "pointwise"
     concurrency: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
     timeout_s: float = Field(default=300.0, gt=0)
     wait_for_server_s: float | None = Field(default=None, ge=0)
