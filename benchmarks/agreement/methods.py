@@ -18,7 +18,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -107,7 +106,7 @@ def row_of(run: OpenedRun, labels: Labels, *, judge: str, name: str, first: int 
         judge=judge,
         method=run.state.signature.method,
         first=first,
-        date=datetime.now(UTC).date().isoformat(),
+        date=run.state.started.date().isoformat(),
         signature=str(run.state.signature),
         n=len(run.samples),
         n_failed=sum(one.status == "failed" for one in run.samples),
