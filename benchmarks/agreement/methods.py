@@ -193,7 +193,7 @@ def scored(asked: argparse.Namespace, name: str, method: str) -> MethodRow:
         source = data_of(name, method, Path(asked.runs) / "data")
         with asked_judge(asked, method) as judge, display() as shown:
             shown.stage(f"scoring {name} by {method}", 0, 0)
-            settings = RunSettings(limit=asked.first, keep=("lang",))
+            settings = RunSettings(limit=asked.first)
             scoring = score_dataset(source, metric_of(method, judge), out, settings=settings, on_counts=shown.counts)
             asyncio.run(scoring)
     labels = read_labels(DATA / f"{name}.jsonl")
