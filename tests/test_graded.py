@@ -14,7 +14,7 @@ from outlines_core.json_schema import build_regex_from_schema
 from airjudge import ContextRecall, GradedContextRecall, JudgeSettings, decoding, grading, prompts
 from airjudge.decoding import GRADE, OBJECT_FORMS, STEPS, read_grade
 from airjudge.errors import EvaluationError, ReplyRefused, ReplyRunaway, ReplyTruncated
-from airjudge.schema import Completion, GradedExample, ReplySchema, Sample, Usage
+from airjudge.schema import Completion, GradedExample, Made, ReplySchema, Sample, Usage
 from tests.providers import hosted
 from tests.rows import connected
 from tests.stub import Fault, HostedStub, Stub, StubConfig
@@ -258,7 +258,7 @@ async def test_a_judge_grades_or_rules_and_not_both(stub: Stub) -> None:
         ContextRecall(connected(stub, OPIK))
     async with connected(stub, OPIK) as judge:
         with pytest.raises(ValueError, match="use GradedContextRecall"):
-            await judge.rule(sample(), [])
+            await judge.rule(sample(), Made(statements=()))
 
 
 async def test_examples_are_shown_and_signed(stub: Stub) -> None:

@@ -84,8 +84,16 @@ _GRADE: Mapping[str, JsonValue] = {
 }
 GRADE = ReplySchema("grade", _GRADE)
 
+_REASONED: Mapping[str, JsonValue] = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "attributed": {"type": "integer", "enum": [0, 1]}},
+    "required": ["reason", "attributed"],
+    "additionalProperties": False,
+}
+REASONED = ReplySchema("reasoned", _REASONED)
+"""The order of fields is that of generation: the reason comes before the verdict."""
 
-ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS, GRADE)
+ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS, REASONED, GRADE)
 """Those that a vLLM server compiles."""
 
 
@@ -107,6 +115,8 @@ OBJECT_FORMS: Mapping[ReplySchema, ReplySchema] = {
     # Not all providers know minItems; an empty list is completed one statement at a time.
     CLASSIFICATIONS: _object_of("classifications", {"type": "array", "items": _ITEM}),
     CLAIMS: _object_of("claims", {"type": "array", "items": {"type": "string"}}),
+    # The same schemas by another automaton: providers write white space and escapes of their own.
+    REASONED: ReplySchema("reasoned", _REASONED),
     GRADE: ReplySchema("grade", _GRADE),
 }
 """Each schema's form for hosted providers."""
@@ -175,13 +185,53 @@ def read_verdict(schema: ReplySchema, completion: Completion) -> tuple[bool, flo
         ReplyTruncated: If the token limit cut it otherwise.
         ReplyRefused: If it is anything else but a verdict under the schema.
     """
-    if not matches(schema, completion.text):
-        if completion.finish_reason != "length":
-            raise ReplyRefused(completion.text)
-        raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+    _check_whole(schema, completion)
     if schema is VERDICT:
         alternatives = completion.tokens[0].alternatives if completion.tokens else ()
         return completion.text == "1", scoring.verdict_probability(alternatives)
+    return _last_digit(completion)
+
+
+def read_reasoned(schema: ReplySchema, completion: Completion) -> tuple[str | None, bool, float | None]:
+    """The reason of a reply, the verdict behind it, and the probability of that.
+
+    The probability is that of the digit after such a reason: it saturates near 0 and 1, for the reason has settled
+    the verdict by then.
+
+    Args:
+        schema: `REASONED` or its object form.
+        completion: The reply.
+
+    Returns:
+        A reason that says nothing is None.
+
+    Raises:
+        ReplyRunaway: If the token limit cut it in a stretch of whitespace or repetition.
+        ReplyTruncated: If the token limit cut it otherwise.
+        ReplyRefused: If it is anything else but a reply under the schema.
+    """
+    _check_whole(schema, completion)
+    reason = str(json.loads(completion.text)["reason"]).encode("utf-8", "ignore").decode().strip()
+    return (reason or None, *_last_digit(completion))
+
+
+def why_short(schema: ReplySchema, completion: Completion) -> ReplyTruncated | ReplyRunaway | None:
+    """Why a reply says less than it would have: what cut it; None for a whole one."""
+    if completion.finish_reason != "length" or matches(schema, completion.text):
+        return None
+    return ReplyRunaway() if _runs_away(completion.text) else ReplyTruncated()
+
+
+def _check_whole(schema: ReplySchema, completion: Completion) -> None:
+    """Refuse a reply that is cut, or outside its schema."""
+    short = why_short(schema, completion)
+    if short is not None:
+        raise short
+    check_reply(schema, completion)
+
+
+def _last_digit(completion: Completion) -> tuple[bool, float | None]:
+    """The verdict that a reply's last label gives, and its probability where the tokens tell it."""
     digit = max(completion.text.rfind("0"), completion.text.rfind("1"))
     return completion.text[digit] == "1", _probability_at(completion, digit)
 

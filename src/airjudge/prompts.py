@@ -16,7 +16,7 @@ from unicodedata import east_asian_width
 from pydantic import JsonValue
 
 from airjudge import claims, evidence, grading
-from airjudge.decoding import CANARY, CLAIMS, CLASSIFICATIONS, OBJECT_FORMS, REASON, VERDICT
+from airjudge.decoding import CANARY, CLAIMS, CLASSIFICATIONS, OBJECT_FORMS, REASON, REASONED, VERDICT
 from airjudge.quoting import as_data, numbered
 from airjudge.schema import GradedExample, Message, Pointwise, Question, Sample, Statement, StatementMaker
 
@@ -26,6 +26,8 @@ FRAGMENT_COLUMNS = 16
 NO_CONTEXT = "N/A"
 """Stands in the place of the contexts where a judge is asked what it would say without any."""
 REASON_TOKENS = 96
+REASONED_TOKENS = 160
+"""Room for a reason of one or two sentences and the verdict; a judge that talks on is asked for the verdict alone."""
 RAGAS_TOKENS = 1024
 """The seed's own limit for its one reply."""
 CLAIMS_TOKENS = 1024
@@ -49,6 +51,11 @@ _PHRASINGS = (
     ("Do the contexts say that the following is true? ", "Answer 1 if they say so, 0 if they do not."),
 )
 """What stands before and behind the statement in each question about it; a judge is asked the first ones."""
+_REASON_FIRST = (
+    "Is the statement entailed by the contexts? First give the reason in one short sentence, in the language of the "
+    "statement, then attributed: 1 if it is entailed, 0 if it is neutral or contradicted. "
+    'Reply as JSON, like this: {"reason": "…", "attributed": 1}'
+)
 _WHY = {
     True: "In one sentence, in the language of the statement: what in the contexts supports it?",
     False: "In one sentence, in the language of the statement: what in it do the contexts not support?",
@@ -90,6 +97,13 @@ def _phrased(shown: str, statement: Statement, phrasing: tuple[str, str]) -> Que
     text = f"{shown}{before}{as_data(statement.text)}\n\n{behind}"
     messages = (Message("system", _SYSTEM), Message("user", text))
     return Question(messages, VERDICT, max_tokens=1, top_logprobs=VERDICT_TOP_LOGPROBS)
+
+
+def reasoned(sample: Sample, statement: Statement) -> Question:
+    """Ask for a reason and then the verdict on one statement; all before the ask is that of `pointwise`, and cached."""
+    before, _ = _PHRASINGS[0]
+    messages = _phrased(_shown(sample, statement), statement, (before, _REASON_FIRST)).messages
+    return Question(messages, REASONED, max_tokens=REASONED_TOKENS, top_logprobs=VERDICT_TOP_LOGPROBS)
 
 
 def reason(sample: Sample, statement: Statement, *, attributed: bool) -> Question:
@@ -216,6 +230,8 @@ def warm_up(method: str) -> tuple[Question, ...]:
     if method == "opik":
         return (grading.warm_up(),)
     verdict = pointwise(_PROBE, _PROBE_SENTENCE)
+    if method == "reasoned":
+        return verdict, reasoned(_PROBE, _PROBE_SENTENCE)
     return (verdict,) if method == "pointwise" else (verdict, ragas(_PROBE))
 
 

@@ -18,7 +18,18 @@ from rich.text import Text
 
 from airjudge.gates import GateResult
 from airjudge.run import RunHeader
-from airjudge.schema import Abstained, ClaimCounts, Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
+from airjudge.schema import (
+    Abstained,
+    ClaimCounts,
+    EchoCounts,
+    Sample,
+    ScoredSample,
+    Signature,
+    Slice,
+    Summary,
+    Usage,
+    Verdict,
+)
 from airjudge.summary import NONE, rates
 from airjudge.weights import Progress
 
@@ -108,8 +119,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("bounds with the failed ones", _range(summary.bounds))
     if not header.signature.is_graded:
         table.add_row("statements", _statement_counts(summary))
-    if summary.claims:
-        table.add_row("claims", _claim_counts(summary.claims))
+    for name, told in _accounts(summary):
+        table.add_row(name, told)
     if header.n_taken_over:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     if header.usage.requests:
@@ -172,6 +183,15 @@ def _statement_counts(summary: Summary) -> str:
     return f"{summary.n_verdicts} of {n_known} have a verdict{share}"
 
 
+def _accounts(summary: Summary) -> Iterator[tuple[str, str]]:
+    """What came of asking for claims, and of single calls, where the run did."""
+    if summary.claims:
+        yield "claims", _claim_counts(summary.claims)
+    if summary.echoes:
+        yield "told by the single call", _share_told(summary.echoes)
+        yield "items of its replies", _item_counts(summary.echoes)
+
+
 def _claim_counts(claims: ClaimCounts) -> str:
     kinds = ", ".join(f"{kind}: {count}" for kind, count in claims.errors.items())
     return (
@@ -179,6 +199,20 @@ def _claim_counts(claims: ClaimCounts) -> str:
         f"{claims.n_without} samples without claims{f' ({kinds})' if kinds else ''}, "
         f"{claims.n_invented} invented claims dropped"
     )
+
+
+def _share_told(told: EchoCounts) -> str:
+    """How many statements the single calls told, and how."""
+    n_told = told.n_once + told.n_split + told.n_repeated
+    share = "" if told.coverage is None else f" ({told.coverage:.1%})"
+    how = f"{told.n_once} once, {told.n_split} in parts, {told.n_repeated} repeated"
+    return f"{n_told} of {n_told + told.n_missing} statements{share}: {how}; {told.n_missing} asked one by one"
+
+
+def _item_counts(told: EchoCounts) -> str:
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in told.errors.items())
+    short = f"; not whole: {kinds}" if kinds else ""
+    return f"{told.n_items} in {told.n_samples} replies, {told.n_invented} of them no statement of the reference{short}"
 
 
 def _tokens(usage: Usage) -> str:

@@ -24,8 +24,17 @@ from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceO
 
 class _Method(StrEnum):
     pointwise = "pointwise"
+    reasoned = "reasoned"
     ragas = "ragas"
     opik = "opik"
+
+
+_METHODS = (
+    "pointwise: a question a statement, answered by one token, whose probability is the verdict's. reasoned: the same, "
+    "with a reason before the verdict: many more tokens, and probabilities close to 0 or 1. ragas: the seed's single "
+    "call on all statements; what its reply leaves out is asked pointwise. opik: a grade of a "
+    "response, which is no recall."
+)
 
 
 class _Reasons(StrEnum):
@@ -74,12 +83,7 @@ def score(
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Send data to an address outside this network.")
     ] = False,
-    method: Annotated[
-        _Method,
-        typer.Option(
-            help="One question a statement; ragas' single call; or opik's grade of a response, which is no recall."
-        ),
-    ] = _Method.pointwise,
+    method: Annotated[_Method, typer.Option(help=_METHODS)] = _Method.pointwise,
     statements: Statements = Maker.given,
     statements_from: Annotated[
         Path | None,

@@ -19,7 +19,7 @@ from airjudge.errors import AirjudgeError, EvaluationError
 from airjudge.judge import Judge, check_method
 from airjudge.metrics import record, without_contexts
 from airjudge.resident import resident
-from airjudge.schema import ReasonsPolicy, Record, Sample, ScoredSample, Signature, Verdict
+from airjudge.schema import Made, ReasonsPolicy, Record, Sample, ScoredSample, Signature, Verdict
 from airjudge.statements import split_statements
 
 __all__ = [
@@ -309,7 +309,7 @@ async def _ruled(judge: Judge, *, sample: Sample, reasons: ReasonsPolicy) -> Mea
         EvaluationError: If a statement could not be judged.
     """
     statements = sample.statements or ()
-    outcomes = await judge.rule(sample, statements, reasons=reasons)
+    outcomes = await judge.rule(sample, Made(statements=statements), reasons=reasons)
     for outcome in outcomes:
         if isinstance(outcome, EvaluationError):
             raise outcome

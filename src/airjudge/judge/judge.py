@@ -33,7 +33,6 @@ from airjudge.schema import (
     Sample,
     ServerUse,
     Signature,
-    Statement,
     StatementMaker,
     Usage,
 )
@@ -279,7 +278,7 @@ class Judge:
     async def rule(
         self,
         sample: Sample,
-        statements: Sequence[Statement],
+        made: Made,
         *,
         reasons: ReasonsPolicy = "none",
         known: Numbered = NOTHING_KNOWN,
@@ -289,11 +288,13 @@ class Judge:
 
         Args:
             sample: Its contexts and question are shown to the judge.
-            statements: What to rule on, with distinct ids.
+            made: The statements to rule on, with distinct ids; with the account of their single call, that is not
+                made again.
             reasons: Which verdicts to explain: none, the misses, or all.
             known: Verdicts of an earlier call, which are not asked again; one whose id and text are not
                 those of the statement with its number is ignored.
-            on_verdicts: Told of verdicts as they arrive, and again of one that got its reason.
+            on_verdicts: Told of verdicts as they arrive, and again of one that got its reason; with those of a single
+                call of its account.
 
         Returns:
             One outcome a statement, in order: a verdict, or the error of that statement alone.
@@ -304,7 +305,7 @@ class Judge:
         check_method(self.settings.method, grades=False)
         asker = self._open_asker().about(sample)
         outcomes = await METHODS[self.settings.method](
-            asker, sample, statements, known=fitting(known, statements), on_verdicts=on_verdicts
+            asker, sample, made, known=fitting(known, made.statements), on_verdicts=on_verdicts
         )
         return await with_reasons(asker, sample, outcomes, reasons=reasons, on_verdicts=on_verdicts)
 

@@ -18,9 +18,9 @@ LEAST_WAIT_S = 4.0
 class JudgeSettings(Record):
     """How a judge is asked.
 
-    `method` is pointwise, ragas, or opik, which grades; `concurrency` counts requests in flight, over all servers,
-    and `auto` finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix cache of
-    this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
+    `method` is pointwise, reasoned, ragas, or opik, which grades; `concurrency` counts requests in flight, over all
+    servers, and `auto` finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix
+    cache of this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
     for: None means not at all before the first question, and `WAIT_S` once the run has begun. `pointwise` is
     what is asked about a statement: None means what the judge's profile says, and one phrasing without a
     prior behind a bare base URL; `profile` names the one that the user's servers run. `requests_per_minute` and
@@ -30,7 +30,7 @@ class JudgeSettings(Record):
     that prove something are always asked at temperature 0.
     """
 
-    method: Literal["pointwise", "ragas", "opik"] = "pointwise"
+    method: Literal["pointwise", "reasoned", "ragas", "opik"] = "pointwise"
     concurrency: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
     timeout_s: float = Field(default=300.0, gt=0)
     wait_for_server_s: float | None = Field(default=None, ge=0)

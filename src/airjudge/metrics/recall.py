@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from airjudge import scoring
@@ -17,6 +18,7 @@ from airjudge.judge import (
     unheard,
 )
 from airjudge.schema import (
+    Echoes,
     Made,
     ReasonsPolicy,
     Record,
@@ -35,13 +37,15 @@ from airjudge.statements import split_statements
 class RecallResult(Record):
     """The recall of one sample, with all that it stands on.
 
-    `value` is in [0, 1]; None if the reference has no statement, or with `error` set.
+    `value` is in [0, 1]; None if the reference has no statement, or with `error` set. `echoes` is the account of
+    the single call, where the method makes one.
     """
 
     value: float | None
     statements: tuple[Verdict, ...]
     signature: Signature
     error: SampleError | None = None
+    echoes: Echoes | None = None
 
 
 class ContextRecall:
@@ -91,11 +95,13 @@ class ContextRecall:
             made = await self.make(sample)
             if isinstance(made, EvaluationError):
                 raise made
-            outcomes = await self.judge.rule(sample, made.statements, reasons=self.reasons)
+            told = _Told(made.echoes, unheard)
+            outcomes = await self.judge.rule(sample, made, reasons=self.reasons, on_verdicts=told)
             for outcome in outcomes:
                 if isinstance(outcome, EvaluationError):
                     raise outcome
-            return self._result(record(sample, made.statements, outcomes))
+            scored = record(sample, made.statements, outcomes)
+            return self._result(scored.model_copy(update={"echoes": told.echoes}))
 
     def batch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
         """Score many samples, in order; one that fails carries its `error` and does not stop the others.
@@ -156,17 +162,17 @@ class ContextRecall:
         The judge must be open. A sample of which a statement failed is `failed` with the kind of the
         first failure and keeps its other verdicts. Without any context that is not blank every
         statement is missed, and the judge is not asked. `made` is what `make` gave for the sample, if it was
-        asked before; `known` and `on_verdicts` are those of `Judge.rule`.
+        asked before, with the account of a single call on them; `known` and `on_verdicts` are those of `Judge.rule`.
         """
         made = made or await self.make(sample)
         if isinstance(made, EvaluationError):
             return failed(sample, made)
         if has_no_context(sample):
             return without_contexts(sample, made.statements, zero_if_empty=zero_if_empty)
-        outcomes = await self.judge.rule(
-            sample, made.statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts
-        )
-        return record(sample, made.statements, outcomes).model_copy(update={"claims": made.claims})
+        told = _Told(made.echoes, on_verdicts)
+        outcomes = await self.judge.rule(sample, made, reasons=self.reasons, known=known, on_verdicts=told)
+        accounts = {"claims": made.claims, "echoes": told.echoes}
+        return record(sample, made.statements, outcomes).model_copy(update=accounts)
 
     def _result(self, scored: ScoredSample) -> RecallResult:
         return RecallResult(
@@ -174,7 +180,20 @@ class ContextRecall:
             statements=scored.statements,
             signature=self.judge.signature(self.statements),
             error=scored.error,
+            echoes=scored.echoes,
         )
+
+
+@dataclass(slots=True)
+class _Told:
+    """Passes verdicts on, and keeps the account of the single call that came with them, or was known before."""
+
+    echoes: Echoes | None
+    on_verdicts: OnVerdicts
+
+    def __call__(self, verdicts: Numbered, /, echoes: Echoes | None = None) -> None:
+        self.echoes = echoes or self.echoes
+        self.on_verdicts(verdicts, echoes)
 
 
 def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[Outcome]) -> ScoredSample:

@@ -124,6 +124,13 @@ def _counts(one: Summed) -> Iterator[tuple[str, Node]]:
         known = summary.n_verdicts + summary.n_unjudged
         share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
         yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}"
+    if summary.echoes is not None:
+        told = summary.echoes
+        share = "" if told.coverage is None else f" ({told.coverage:.1%})"
+        n_told = told.n_once + told.n_split + told.n_repeated
+        how = f"{told.n_split:,} of them in parts and {told.n_repeated:,} repeatedly"
+        items = f"{told.n_invented:,} of {told.n_items:,} items are no statement"
+        yield "Told by the single call", f"{n_told:,} of {n_told + told.n_missing:,} statements{share}, {how}; {items}"
     if summary.abstained is not None:
         left = summary.abstained
         where = f"{left.n_statements:,} verdicts of probability {span(left.band)}"
