@@ -21,7 +21,7 @@ from pydantic import JsonValue, ValidationError
 
 from airjudge import scoring
 from airjudge.errors import ReplyRefused, ReplyRunaway, ReplyTruncated
-from airjudge.schema import Completion, Grade, Record, ReplySchema
+from airjudge.schema import Completion, Record, ReplySchema
 
 UNENFORCED = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems", "not"}
@@ -36,6 +36,13 @@ class Classification(Record):
     statement: str
     reason: str
     attributed: Literal[0, 1]
+
+
+class Grade(Record):
+    """What a judge gave a response: one of the steps 0.0, 0.1 … 1.0, and why; None where its reply was cut before."""
+
+    value: float
+    reason: str | None = None
 
 
 _ITEM: JsonValue = {

@@ -146,13 +146,6 @@ class GradedExample(Record):
     reason: str
 
 
-class Grade(Record):
-    """What a judge gave a response: one of the steps 0.0, 0.1 … 1.0, and why; None where its reply was cut before."""
-
-    value: float
-    reason: str | None = None
-
-
 class SampleError(Record):
     """Why a sample has no score: a kind for machines, a message for people."""
 

@@ -26,7 +26,6 @@ from airjudge.judge.settings import LEAST_WAIT_S, WAIT_S, JudgeSettings, check_m
 from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
-    Grade,
     GradedExample,
     Made,
     ReasonsPolicy,
@@ -309,7 +308,7 @@ class Judge:
         )
         return await with_reasons(asker, sample, outcomes, reasons=reasons, on_verdicts=on_verdicts)
 
-    async def grade(self, sample: Sample, *, examples: Sequence[GradedExample] | None = None) -> Grade:
+    async def grade(self, sample: Sample, *, examples: Sequence[GradedExample] | None = None) -> decoding.Grade:
         """Grade a sample's response, by one question; blank texts are shown as they are.
 
         Args:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import ClassVar, Self
 
+from airjudge.decoding import Grade
 from airjudge.errors import EmptyContexts, EvaluationError
 from airjudge.judge import (
     NOTHING_KNOWN,
@@ -18,7 +19,6 @@ from airjudge.judge import (
 )
 from airjudge.metrics.recall import failed, has_no_context
 from airjudge.schema import (
-    Grade,
     GradedExample,
     Made,
     ReasonsPolicy,
