@@ -2,7 +2,15 @@
 
 from airjudge.metrics.plain import IDBasedContextRecall, NonLLMContextRecall
 from airjudge.metrics.protocol import Metric
-from airjudge.metrics.recall import ContextRecall, RecallResult, checked_sample, record, without_contexts
+from airjudge.metrics.recall import (
+    ContextRecall,
+    RecallResult,
+    checked_sample,
+    has_no_context,
+    readable_sample,
+    record,
+    without_contexts,
+)
 
 __all__ = [
     "ContextRecall",
@@ -11,6 +19,8 @@ __all__ = [
     "NonLLMContextRecall",
     "RecallResult",
     "checked_sample",
+    "has_no_context",
+    "readable_sample",
     "record",
     "without_contexts",
 ]
