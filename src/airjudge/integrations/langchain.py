@@ -3,9 +3,9 @@
 LangSmith needs no class for that, so nothing of it is imported here.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from airjudge.errors import EvaluationError
 from airjudge.integrations.recalling import Recalling, recalling, told
@@ -15,10 +15,22 @@ from airjudge.resident import resident
 
 Feedback = dict[str, object]
 """What an evaluator gives: `key`, `score`, `comment`, and by whom it was judged as `metadata`."""
-Evaluator = Callable[[object, object, object], Feedback]
-AsyncEvaluator = Callable[[object, object, object], Awaitable[Feedback]]
 
 KEY: Final = "context_recall"
+
+
+class Evaluator(Protocol):
+    """What LangSmith finds by the names of its parameters; openevals calls it by keyword."""
+
+    def __call__(self, inputs: object, outputs: object, reference_outputs: object) -> Feedback:
+        """Judge one example."""
+
+
+class AsyncEvaluator(Protocol):
+    """The same, awaited."""
+
+    async def __call__(self, inputs: object, outputs: object, reference_outputs: object) -> Feedback:
+        """Judge one example."""
 
 
 @dataclass(frozen=True, slots=True)
