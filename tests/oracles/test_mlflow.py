@@ -113,6 +113,7 @@ def test_a_long_setting_is_cut_to_what_mlflow_takes(run: Path, uri: str, monkeyp
     "remote",
     [
         "https://mlflow.example.com",
+        "HTTPS://mlflow.example.com",
         "http://localhost.example.com:5000",
         "http://localhost:5000@example.com",
         "http://192.0.2.1:5000",

@@ -35,7 +35,7 @@ EXPERIMENT: Final = "airjudge"
 TAG: Final = "airjudge.run_sha256"
 """Names a run as its report does: by the hash of all that it tells about itself."""
 
-_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):")
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):|(databricks)", re.IGNORECASE)
 _FILES: Final = ("file", "sqlite", "mlflow-artifacts")
 """Schemes of stores in files; those of mlflow-artifacts are kept by the tracking server, which is looked at too."""
 _PAIRS: Final = ("ci95", "micro_ci95", "bounds")
@@ -112,8 +112,9 @@ def _refuse_remote(uri: str, *, allow_remote: bool) -> None:
     Raises:
         InputError: If it is elsewhere, and that is not allowed.
     """
-    scheme = _SCHEME.match(uri)
-    if allow_remote or scheme is None or scheme[1] in _FILES or (scheme[1].startswith("http") and _is_here(uri)):
+    found = _SCHEME.match(uri)
+    scheme = (found[1] or found[2]).lower() if found else "file"  # a path
+    if allow_remote or scheme in _FILES or (scheme in {"http", "https"} and _is_here(uri)):
         return
     msg = f"{uri} is not on this machine"
     raise InputError(msg, "Name a file (sqlite:////folder/mlflow.db); or pass allow_remote=True if the data may leave.")
