@@ -3,7 +3,15 @@
 from airjudge.metrics.graded import GradedContextRecall, GradedResult
 from airjudge.metrics.plain import IDBasedContextRecall, NonLLMContextRecall
 from airjudge.metrics.protocol import Metric
-from airjudge.metrics.recall import ContextRecall, RecallResult, checked_sample, record, without_contexts
+from airjudge.metrics.recall import (
+    ContextRecall,
+    RecallResult,
+    checked_sample,
+    has_no_context,
+    readable_sample,
+    record,
+    without_contexts,
+)
 
 __all__ = [
     "ContextRecall",
@@ -14,6 +22,8 @@ __all__ = [
     "NonLLMContextRecall",
     "RecallResult",
     "checked_sample",
+    "has_no_context",
+    "readable_sample",
     "record",
     "without_contexts",
 ]

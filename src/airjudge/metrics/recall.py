@@ -244,6 +244,19 @@ def checked_sample(user_input: object, reference: object, retrieved_contexts: ob
     Raises:
         ValueError: If a field is empty or blank, or the contexts are not strings in a list.
     """
+    sample = readable_sample(user_input, reference, retrieved_contexts)
+    if has_no_context(sample):
+        msg = "retrieved_contexts cannot be empty"
+        raise ValueError(msg)
+    return sample
+
+
+def readable_sample(user_input: object, reference: object, retrieved_contexts: object) -> Sample:
+    """The same, but for contexts, which may be empty or blank: then recall is 0, and no judge need be asked.
+
+    Raises:
+        ValueError: If a text is empty or blank, or the contexts are not strings in a list.
+    """
     question = _text("user_input", user_input)
     answer = _text("reference", reference)
     return Sample(id="1", user_input=question, reference=answer, retrieved_contexts=_contexts(retrieved_contexts))
@@ -266,9 +279,6 @@ def _contexts(value: object) -> tuple[str, ...]:
         raise ValueError(msg)  # noqa: TRY004 -- as above
     if not all(isinstance(text, str) for text in value):
         msg = "retrieved_contexts must hold nothing but strings"
-        raise ValueError(msg)
-    if not any(text.strip() for text in value):
-        msg = "retrieved_contexts cannot be empty"
         raise ValueError(msg)
     return tuple(value)
 
