@@ -6,12 +6,13 @@ from copy import copy
 from airjudge import decoding, prompts
 from airjudge.backends import faults
 from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
-from airjudge.calibration import Calibration
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
+from airjudge.judge.settings import JudgeSettings
 from airjudge.judge.watch import Watch
 from airjudge.prompts import Form
 from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
+from airjudge.wordings import ENGLISH
 
 TEMPLATE_TOKENS = 256
 """Room for what a chat template adds to a prompt when its length is bounded by its bytes."""
@@ -25,13 +26,13 @@ class Asker:
         pool: Pool,
         watch: Watch,
         *,
-        pointwise: Pointwise,
+        settings: JudgeSettings,
         form: Form = prompts.plain,
-        calibration: Calibration | None = None,
     ) -> None:
-        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement, `form` in which form."""
-        self._pool, self._watch, self.pointwise, self.form = pool, watch, pointwise, form
-        self._calibration, self._seat = calibration, Seat()
+        """Ask the servers of a pool; `settings` tell a method what to ask about a statement, `form` in which form."""
+        self._pool, self._watch, self.form, self._seat = pool, watch, form, Seat()
+        self._settings, self.pointwise = settings, settings.pointwise or Pointwise()
+        self.words, self.single_call_tokens = settings.wording or ENGLISH, settings.single_call_tokens
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
@@ -42,7 +43,8 @@ class Asker:
 
     def calibrated(self, verdict: Verdict) -> Verdict:
         """A verdict as the judge's calibration has it, where there is one."""
-        return verdict if self._calibration is None else self._calibration.apply(verdict)
+        calibration = self._settings.calibration
+        return verdict if calibration is None else calibration.apply(verdict)
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.

@@ -40,6 +40,7 @@ from airjudge.server import Server, running, serve
 from airjudge.signature import Provenance, make_signature
 from airjudge.version import __version__
 from airjudge.weights import Progress, silent
+from airjudge.wordings import ENGLISH
 
 
 class Judge:
@@ -227,14 +228,7 @@ class Judge:
             self._pool = self._new_pool(self._facts)
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
-        how = self.settings
-        return Asker(
-            self._pool,
-            watch,
-            pointwise=how.pointwise or Pointwise(),
-            form=self._form,
-            calibration=how.calibration,
-        )
+        return Asker(self._pool, watch, settings=self.settings, form=self._form)
 
     async def _proved_alike(self) -> ServerFacts:
         """Prove every server; those that are away are waited for only where that was asked for."""
@@ -339,13 +333,16 @@ class Judge:
         return make_signature(
             provenance,
             self.settings.method,
-            prompt=prompts.wording(self.settings.method, self._form, statements=statements),
+            prompt=prompts.wording(
+                self.settings.method, self._form, statements=statements, words=self.settings.wording or ENGLISH
+            ),
             statements=statements,
             decoding={
                 **facts.decoding(),
                 "threshold": scoring.THRESHOLD,
                 **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
                 **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
+                **self.settings.single_call(),
                 **calibrated,
             },
         )

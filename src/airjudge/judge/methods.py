@@ -80,7 +80,10 @@ async def _all_of(questions: Iterable[Coroutine[None, None, None]]) -> None:
 async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     """Rule on one statement by all questions about it, one after the other on its prefix; its failure is its own."""
     try:
-        replies = [await _reply(asker, question) for question in prompts.asked(sample, statement, asker.pointwise)]
+        replies = [
+            await _reply(asker, question)
+            for question in prompts.asked(sample, statement, asker.pointwise, words=asker.words)
+        ]
     except EvaluationError as error:
         return error
     probability = _joint_probability([one for _, one in replies], asker.pointwise.prior)
@@ -135,7 +138,8 @@ async def ragas(
 async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> dict[int, Verdict]:
     """Verdicts on the statements that the reply has items for; on none if it is outside its automaton."""
     try:
-        items = decoding.read_classifications(await asker.ask(asker.form(prompts.ragas(sample))))
+        question = prompts.ragas(sample, asker.words, max_tokens=asker.single_call_tokens)
+        items = decoding.read_classifications(await asker.ask(asker.form(question)))
     except ReplyRefused:
         items = []
     found = align(statements, [item.statement for item, _ in items])
@@ -182,7 +186,7 @@ async def _explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
         return verdict
     statement = Statement(id=verdict.id, text=verdict.text)
     try:
-        question = prompts.reason(sample, statement, attributed=verdict.attributed)
+        question = prompts.reason(sample, statement, attributed=verdict.attributed, words=asker.words)
         completion = await asker.ask(asker.form(question))
         return verdict.model_copy(update={"reason": decoding.read_reason(completion)})
     except EvaluationError:

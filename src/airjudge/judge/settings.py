@@ -2,10 +2,12 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from airjudge.calibration import Calibration
+from airjudge.prompts import RAGAS_TOKENS
 from airjudge.schema import Pointwise, Price, Record
+from airjudge.wordings import Wording
 
 WAIT_S = 300.0
 """Seconds that a running run waits for its server: a restart takes one to four minutes, and the night is long."""
@@ -24,7 +26,8 @@ class JudgeSettings(Record):
     prior behind a bare base URL; `profile` names the one that the user's servers run. `requests_per_minute` and
     `tokens_per_minute` hold requests back; `price` is what tokens cost, and `max_cost` what a run may cost, in
     the same currency, before it stops. `calibration` maps probabilities and sets the threshold; it must be
-    this judge's.
+    this judge's. `wording` is what the judge is told, None our words in English; a prior and a calibration were
+    measured with those. `single_call_tokens` is the most that the reply of the single call may have.
     """
 
     method: Literal["pointwise", "ragas"] = "pointwise"
@@ -39,6 +42,14 @@ class JudgeSettings(Record):
     price: Price | None = None
     max_cost: float | None = Field(default=None, ge=0)
     calibration: Calibration | None = None
+    wording: Wording | None = None
+    single_call_tokens: int = Field(default=RAGAS_TOKENS, ge=1)
+
+    def single_call(self) -> dict[str, JsonValue]:
+        """What a signature says of the single call's limit, where it is made and the limit is not ours."""
+        if self.method != "ragas" or self.single_call_tokens == RAGAS_TOKENS:
+            return {}
+        return {"max_tokens": self.single_call_tokens}
 
     @model_validator(mode="after")
     def _a_limit_has_a_price(self) -> Self:

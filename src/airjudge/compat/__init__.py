@@ -1,0 +1,1 @@
+"""Drop-in names: change an import, keep the script."""
