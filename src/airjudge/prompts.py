@@ -251,9 +251,9 @@ def wording(
         *(reason(_PROBE, _PROBE_SENTENCE, attributed=one, words=words) for one in (True, False)),
         *([split_claims(_PROBE)] if statements == "claims" else []),
     ]
-    words: list[JsonValue] = [
+    told: list[JsonValue] = [
         [[[one.role, one.content] for one in question.messages], dict(question.schema.json_schema)]
         for question in map(form, questions)
     ]
     rule = (*evidence.RULE, CLAIMS_TOKENS, *claims.RULE) if statements == "claims" else evidence.RULE
-    return [*words, FRAGMENT_COLUMNS, *rule]
+    return [*told, FRAGMENT_COLUMNS, *rule]

@@ -39,9 +39,9 @@ class JudgeLLM:
 
 def llm_factory(
     model: str,
-    provider: str = "openai",
+    provider: str = "openai",  # noqa: ARG001 -- a foreign signature
     client: Any = None,
-    adapter: str = "auto",
+    adapter: str = "auto",  # noqa: ARG001 -- as above
     cache: Any = None,
     *,
     allow_remote: bool = False,
@@ -109,9 +109,7 @@ def _opening(llm: JudgeLLM, settings: JudgeSettings) -> Judge:
         return Judge.of_server(server, settings)
     if llm.allow_remote and not is_local(base_url):
         return Judge.hosted(base_url, llm.model, api_key=llm.api_key, allow_remote=True, settings=settings)
-    return Judge.connect(
-        base_url, llm.model, api_key=llm.api_key, allow_remote=llm.allow_remote, settings=settings
-    )
+    return Judge.connect(base_url, llm.model, api_key=llm.api_key, allow_remote=llm.allow_remote, settings=settings)
 
 
 def _root(base_url: str) -> str:

@@ -81,7 +81,7 @@ class LLMContextRecall:
         self.name, self.max_retries, self.method, self.n_votes = name, max_retries, method, n_votes
         self.llm = llm if llm is None else checked_llm(llm)
 
-    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float | None:  # noqa: ARG002 -- a foreign signature
+    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float | None:
         """Score a sample; `single_turn_ascore` inside an event loop."""
         refuse_running_loop("single_turn_ascore")
         metric, fields = self._metric(), self._fields(sample)
@@ -90,7 +90,7 @@ class LLMContextRecall:
     async def single_turn_ascore(
         self,
         sample: Any,
-        callbacks: Any = None,  # noqa: ARG002 -- a foreign signature
+        callbacks: Any = None,
         timeout: float | None = None,  # noqa: ASYNC109 -- a foreign signature
     ) -> float | None:
         """Score a sample.
@@ -151,22 +151,26 @@ class NonLLMContextRecall:
             raise ValueError(msg)
         self._distance = found
 
-    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float | None:  # noqa: ARG002 -- a foreign signature
+    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float | None:
         """Score a sample.
 
         Raises:
             ValueError: If a field that it reads is no list of strings, or nothing was retrieved.
         """
-        return Likeness(threshold=self.threshold, distance=self._distance).score(
-            retrieved_contexts=getattr(sample, "retrieved_contexts", ()),
-            reference_contexts=getattr(sample, "reference_contexts", ()),
-        ).value
+        return (
+            Likeness(threshold=self.threshold, distance=self._distance)
+            .score(
+                retrieved_contexts=getattr(sample, "retrieved_contexts", ()),
+                reference_contexts=getattr(sample, "reference_contexts", ()),
+            )
+            .value
+        )
 
     async def single_turn_ascore(
         self,
         sample: Any,
         callbacks: Any = None,
-        timeout: float | None = None,  # noqa: ARG002, ASYNC109 -- a foreign signature
+        timeout: float | None = None,  # noqa: ASYNC109 -- a foreign signature
     ) -> float | None:
         """Score a sample, as `single_turn_score`."""
         return self.single_turn_score(sample, callbacks)
@@ -181,22 +185,26 @@ class IDBasedContextRecall:
         """Compare ids as texts."""
         self.name = name
 
-    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float | None:  # noqa: ARG002 -- a foreign signature
+    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float | None:
         """Score a sample; None if there is no reference id.
 
         Raises:
             ValueError: If a field that it reads is no list of strings and whole numbers.
         """
-        return Ids().score(
-            retrieved_context_ids=getattr(sample, "retrieved_context_ids", ()),
-            reference_context_ids=getattr(sample, "reference_context_ids", ()),
-        ).value
+        return (
+            Ids()
+            .score(
+                retrieved_context_ids=getattr(sample, "retrieved_context_ids", ()),
+                reference_context_ids=getattr(sample, "reference_context_ids", ()),
+            )
+            .value
+        )
 
     async def single_turn_ascore(
         self,
         sample: Any,
         callbacks: Any = None,
-        timeout: float | None = None,  # noqa: ARG002, ASYNC109 -- a foreign signature
+        timeout: float | None = None,  # noqa: ASYNC109 -- a foreign signature
     ) -> float | None:
         """Score a sample, as `single_turn_score`."""
         return self.single_turn_score(sample, callbacks)
