@@ -1,7 +1,6 @@
 """The door for scripts of ragas: its names, methods, errors and results, on our judge."""
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,8 +44,8 @@ def llm_of(stub: Stub, **kwargs: Any) -> JudgeLLM:
 
 
 @pytest.fixture
-def llm(stub: Stub) -> Iterator[JudgeLLM]:
-    yield llm_of(stub)
+def llm(stub: Stub) -> JudgeLLM:
+    return llm_of(stub)
 
 
 @pytest.mark.parametrize("method", ["pointwise", "ragas"])

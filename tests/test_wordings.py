@@ -15,7 +15,7 @@ SAMPLE = Sample(id="1", user_input="a?", reference="It is red.", retrieved_conte
 STATEMENT = Statement(id="1", text="It is red.")
 SCRIPTS = {
     "chinese": "一-鿿",
-    "japanese": "ぁ-ヿ",
+    "japanese": "ぁ-ヿ一-鿿",
     "korean": "가-힣",
     "arabic": "ء-ي",
     "hindi": "ऀ-ॿ",
