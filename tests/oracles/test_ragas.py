@@ -27,7 +27,7 @@ CASE: dict[str, Any] = {
     "retrieved_contexts": ["Nothing of note."],
     "reference": "The whales are old. The ferries are blue.",
 }
-BAD: Sequence[Mapping[str, Any]] = (
+BAD: Sequence[dict[str, Any]] = (
     {"user_input": ""},
     {"user_input": None},
     {"reference": ""},
@@ -82,7 +82,7 @@ def test_replies_with_one_item_a_sentence_score_as_by_the_original(replay: Repla
 
 
 @pytest.mark.parametrize("changed", BAD, ids=str)
-def test_bad_inputs_raise_the_same_type_and_name_the_same_field(replay: Replay, changed: Mapping[str, Any]) -> None:
+def test_bad_inputs_raise_the_same_type_and_name_the_same_field(replay: Replay, changed: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)) as original:
         theirs(replay, CASE | changed)
     with pytest.raises((ValueError, TypeError)) as mine:
@@ -94,7 +94,8 @@ def test_bad_inputs_raise_the_same_type_and_name_the_same_field(replay: Replay, 
 
 
 def test_both_refuse_a_foreign_llm_and_a_running_loop(replay: Replay) -> None:
-    for metric in (Original, ContextRecall):
+    metrics: Sequence[Any] = (Original, ContextRecall)
+    for metric in metrics:
         with pytest.raises(ValueError, match="llm"):
             metric(llm=object())
     client = AsyncOpenAI(base_url=replay.base_url, api_key=replay.api_key)
