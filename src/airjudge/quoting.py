@@ -12,6 +12,6 @@ def as_data(text: str) -> str:
     return text.strip().replace("<", "< ").replace("[INST", "[ INST").replace("[/INST", "[ /INST")
 
 
-def numbered(contexts: Sequence[tuple[int, str]]) -> str:
-    """Contexts under their numbers."""
-    return "Contexts:\n" + "\n".join(f"[{number}] {as_data(text)}" for number, text in contexts)
+def numbered(contexts: Sequence[tuple[int, str]], heading: str = "Contexts:") -> str:
+    """Contexts under a heading and their numbers."""
+    return f"{heading}\n" + "\n".join(f"[{number}] {as_data(text)}" for number, text in contexts)

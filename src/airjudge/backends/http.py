@@ -106,6 +106,20 @@ def parse_address(base_url: str, *, allow_remote: bool) -> Address:
     return Address(f"{parts.scheme}://{parts.netloc}{path}")
 
 
+def is_local(base_url: str) -> bool:
+    """Whether a base URL leads to this machine or a private network alone; its name is resolved.
+
+    Raises:
+        InputError: If it is no base URL.
+    """
+    host = urlsplit(parse_address(base_url, allow_remote=True).root).hostname or ""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(_is_private(str(address[0])) for *_, address in found)
+
+
 def _is_ip(host: str) -> bool:
     try:
         ipaddress.ip_address(host)

@@ -13,6 +13,7 @@ from airjudge.judge.settings import JudgeSettings
 from airjudge.judge.watch import Watch
 from airjudge.prompts import Form
 from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
+from airjudge.wordings import ENGLISH
 
 TEMPLATE_TOKENS = 256
 """Room for what a chat template adds to a prompt when its length is bounded by its bytes."""
@@ -32,6 +33,7 @@ class Asker:
         """Ask the servers of a pool; `settings` tell a method what to ask about a statement, `form` in which form."""
         self._pool, self._watch, self.form, self._seat = pool, watch, form, Seat()
         self._settings, self.pointwise = settings, settings.pointwise or Pointwise()
+        self.words, self.single_call_tokens = settings.wording or ENGLISH, settings.single_call_tokens
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""

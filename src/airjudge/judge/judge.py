@@ -38,6 +38,7 @@ from airjudge.schema import (
 from airjudge.server import Server, running, serve
 from airjudge.signature import make_signature
 from airjudge.weights import Progress, silent
+from airjudge.wordings import ENGLISH
 
 
 class Judge:
@@ -332,12 +333,19 @@ class Judge:
             ValueError: If the judge was never entered: its server is not known yet.
         """
         calibration = self.settings.calibration
-        prompt = prompts.wording(self.settings.method, self._form, statements=statements, examples=examples)
-        return self._signature(statements, prompt, calibration.decoding() if calibration else {})
+        return self._signature(
+            statements, self._prompt(statements, examples), calibration.decoding() if calibration else {}
+        )
 
     def uncalibrated_signature(self, statements: StatementMaker) -> Signature:
         """The signature of the same judge without its calibration, which is what a calibration is bound to."""
-        return self._signature(statements, prompts.wording(self.settings.method, self._form, statements=statements), {})
+        return self._signature(statements, self._prompt(statements), {})
+
+    def _prompt(self, statements: StatementMaker, examples: Sequence[GradedExample] | None = None) -> JsonValue:
+        """All words that it is asked with."""
+        how = self.settings
+        words = how.wording or ENGLISH
+        return prompts.wording(how.method, self._form, statements=statements, examples=examples, words=words)
 
     def _signature(
         self, statements: StatementMaker, prompt: JsonValue, calibrated: Mapping[str, JsonValue]

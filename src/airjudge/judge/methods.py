@@ -119,7 +119,10 @@ async def _all_of(questions: Iterable[Coroutine[None, None, None]]) -> None:
 async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     """Rule on one statement by all questions about it, one after the other on its prefix; its failure is its own."""
     try:
-        replies = [await _reply(asker, question) for question in prompts.asked(sample, statement, asker.pointwise)]
+        replies = [
+            await _reply(asker, question)
+            for question in prompts.asked(sample, statement, asker.pointwise, words=asker.words)
+        ]
     except EvaluationError as error:
         return error
     probability = _joint_probability([one for _, one in replies], asker.pointwise.prior)
@@ -128,7 +131,7 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
 
 async def _ruled_with_reason(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     """Rule on one statement after a reason; one that led to no verdict is dropped, as it may argue for the other."""
-    posed = asker.form(prompts.reasoned(sample, statement))
+    posed = asker.form(prompts.reasoned(sample, statement, asker.words))
     try:
         reason, label, probability = decoding.read_reasoned(posed.schema, await asker.ask(posed))
     except _NO_VERDICT:
@@ -186,7 +189,7 @@ async def _single_call(
     asker: Asker, sample: Sample, statements: Sequence[Statement]
 ) -> tuple[dict[int, Verdict], Echoes]:
     """Verdicts on the statements that the reply has items for, and its account; a useless reply has no items."""
-    question = asker.form(prompts.ragas(sample))
+    question = asker.form(prompts.ragas(sample, asker.words, max_tokens=asker.single_call_tokens))
     try:
         completion = await asker.ask(question)
         items = decoding.read_classifications(completion)
@@ -238,7 +241,7 @@ async def _explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
         return verdict
     statement = Statement(id=verdict.id, text=verdict.text)
     try:
-        question = prompts.reason(sample, statement, attributed=verdict.attributed)
+        question = prompts.reason(sample, statement, attributed=verdict.attributed, words=asker.words)
         completion = await asker.ask(asker.form(question))
         return verdict.model_copy(update={"reason": decoding.read_reason(completion)})
     except EvaluationError:

@@ -6,8 +6,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from airjudge.calibration import Calibration
+from airjudge.prompts import RAGAS_TOKENS
 from airjudge.schema import Pointwise, Price, Record, Sampling
 from airjudge.scoring import THRESHOLD
+from airjudge.wordings import Wording
 
 WAIT_S = 300.0
 """Seconds that a running run waits for its server: a restart takes one to four minutes, and the night is long."""
@@ -27,7 +29,9 @@ class JudgeSettings(Record):
     `tokens_per_minute` hold requests back; `price` is what tokens cost, and `max_cost` what a run may cost, in
     the same currency, before it stops. `calibration` maps probabilities and sets the threshold; it must be
     this judge's. `temperature` and `seed` are sent with questions about samples, 0 for a seed of None; questions
-    that prove something are always asked at temperature 0.
+    that prove something are always asked at temperature 0. `wording` is what the judge is told, None our words in
+    English; a prior and a calibration were measured with those. `single_call_tokens` is the most that the reply of the
+    single call may have.
     """
 
     method: Literal["pointwise", "reasoned", "ragas", "opik"] = "pointwise"
@@ -44,6 +48,8 @@ class JudgeSettings(Record):
     calibration: Calibration | None = None
     temperature: float = Field(default=0.0, ge=0, le=2)
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
+    wording: Wording | None = None
+    single_call_tokens: int = Field(default=RAGAS_TOKENS, ge=1)
 
     @property
     def sampling(self) -> Sampling:
@@ -60,11 +66,13 @@ class JudgeSettings(Record):
         drawn = {name: value for name, value in told.items() if name not in left_out}
         if self.method == "opik":
             return drawn
+        limited = self.method == "ragas" and self.single_call_tokens != RAGAS_TOKENS
         return {
             **drawn,
             "threshold": THRESHOLD,
             **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
             **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
+            **({"max_tokens": self.single_call_tokens} if limited else {}),
         }
 
     @model_validator(mode="after")
