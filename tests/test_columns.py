@@ -260,6 +260,16 @@ def test_a_metric_over_ids_needs_no_texts(tmp_path: Path) -> None:
     assert "retrieved_context_ids (retrieved_ids) must be a list" in str(text.value)
 
 
+def test_what_is_wrong_with_a_field_that_is_not_read_concerns_nobody(tmp_path: Path) -> None:
+    row: Row = {"user_input": " ", "reference": ["1"], "contexts": "c", "retrieved_ids": [1], "reference_ids": [1]}
+    ids = ("retrieved_context_ids", "reference_context_ids")
+    (entry,) = open_source([str(write_lines(tmp_path, row))], required=ids).entries(lambda _: False)
+    assert isinstance(entry.value, Sample)
+    assert (entry.value.user_input, entry.value.reference, entry.value.retrieved_contexts) == ("", "", ())
+    (entry,) = open_source([str(write_lines(tmp_path, row))]).entries(lambda _: False)
+    assert isinstance(entry.value, DatasetError)
+
+
 def test_two_questions_do_not_stop_a_metric_that_reads_none(tmp_path: Path) -> None:
     row: Row = {"question": "a?", "query": "b?", "reference_contexts": ["c"], "contexts": ["c"]}
     source = open_source([str(write_lines(tmp_path, row))], required=("retrieved_contexts", "reference_contexts"))

@@ -29,10 +29,10 @@ finally:
 FACTS = ("The ferry departs at six.", "The boat is red.")
 
 
-def contacts(stub: Stub, *arguments: object) -> str:
+def contacts(stub: Stub, *arguments: object, **variables: str) -> str:
     """What a command of airjudge contacted, as a list that Python can read."""
     command = [sys.executable, "-c", GUARD, *map(str, arguments)]
-    environment = {"STUB_KEY": stub.api_key or "", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+    environment = {"STUB_KEY": stub.api_key or "", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **variables}
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
     assert ended.returncode == 0, ended.stderr
     return next(line for line in ended.stderr.splitlines() if line.startswith("SEEN"))
@@ -62,6 +62,21 @@ def test_a_run_contacts_the_judge_and_nobody_else(tmp_path: Path) -> None:
         ):
             assert contacts(stub, *arguments) == "SEEN []", arguments
         assert len(stub.requests) == n_asked
+
+
+def test_a_metric_without_a_judge_contacts_nobody_though_a_judge_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text(
+        json.dumps({
+            "retrieved_contexts": ["A http://example.com"], "reference_contexts": ["A http://example.com"],
+            "retrieved_context_ids": [1], "reference_context_ids": [1],
+        })
+    )  # fmt: skip
+    with Stub() as stub:
+        for metric in ("non_llm_context_recall", "id_based_context_recall"):
+            arguments = ("score", data, "--metric", metric, "--out", tmp_path / metric)
+            assert contacts(stub, *arguments, AIRJUDGE_BASE_URL=stub.base_url) == "SEEN []"
+        assert not stub.requests
 
 
 def test_commands_without_a_judge_contact_nobody() -> None:

@@ -45,12 +45,19 @@ def test_importing_airjudge_loads_no_model_library() -> None:
         "'import-verdicts', '--help'",
         "'batch', 'export', '--help'",
         "'doctor', '--help'",
+        "'bundle', '--help'",
     ],
 )
 def test_asking_the_command_for_help_loads_no_model_library(words: str) -> None:
     packages = imported_packages(HELP.format(words))
     assert "typer" in packages
     assert packages & HEAVY == set()
+
+
+def test_only_the_metric_that_measures_likeness_loads_what_measures_it() -> None:
+    code = "from airjudge import IDBasedContextRecall, NonLLMContextRecall; {}()"
+    assert "rapidfuzz" not in imported_packages(code.format("IDBasedContextRecall"))
+    assert "rapidfuzz" in imported_packages(code.format("NonLLMContextRecall"))
 
 
 def test_public_names_can_be_imported_without_a_model_library() -> None:

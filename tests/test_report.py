@@ -323,7 +323,9 @@ def test_the_command_says_where_the_report_is_and_how_large(stub: Stub, tmp_path
     file = tmp_path / "r.html"
     told = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "-o", str(file)])
     assert told.exit_code == 0
-    assert told.stdout.splitlines() == [f"{file}: {file.stat().st_size / 1e3:.0f} kB", "All 2 samples are here."]
+    *lines, seal = told.stdout.splitlines()
+    assert lines == [f"{file}: {file.stat().st_size / 1e3:.0f} kB", "All 2 samples are here."]
+    assert seal.endswith(f"for: airjudge verify RUN --report {file}")
     told = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "-o", str(file), "--json"])
     found = json.loads(told.stdout)
     assert (found["path"], found["n_bytes"], found["n_samples"]) == (str(file), file.stat().st_size, 2)

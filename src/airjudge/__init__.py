@@ -7,14 +7,24 @@ from airjudge.version import __version__
 
 if TYPE_CHECKING:
     from airjudge.judge import Judge, JudgeSettings
-    from airjudge.metrics import ContextRecall, RecallResult
+    from airjudge.metrics import ContextRecall, IDBasedContextRecall, NonLLMContextRecall, RecallResult
 
-__all__ = ["ContextRecall", "Judge", "JudgeSettings", "RecallResult", "__version__"]
+__all__ = [
+    "ContextRecall",
+    "IDBasedContextRecall",
+    "Judge",
+    "JudgeSettings",
+    "NonLLMContextRecall",
+    "RecallResult",
+    "__version__",
+]
 
 _HOMES = {
     "ContextRecall": "airjudge.metrics",
+    "IDBasedContextRecall": "airjudge.metrics",
     "Judge": "airjudge.judge",
     "JudgeSettings": "airjudge.judge",
+    "NonLLMContextRecall": "airjudge.metrics",
     "RecallResult": "airjudge.metrics",
 }
 

@@ -92,7 +92,7 @@ def _sample_outcome(sample: ScoredSample) -> str:
         kind, message = (sample.error.kind, sample.error.message) if sample.error else ("unknown", "no reason known")
         return _told("error", kind, message)
     if sample.status == "undefined":
-        return _told("skipped", "undefined", "the reference has no statement")
+        return _told("skipped", "undefined", "there is no statement to rule on")
     attributed = sum(v.attributed is True for v in sample.statements)
     score = "" if sample.score is None else f"{sample.score:.6g}"
     return f"<system-out>recall {score}, {attributed} of {len(sample.statements)} statements attributed</system-out>"

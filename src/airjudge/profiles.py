@@ -183,7 +183,7 @@ class Fit(Record):
 
 def profiles() -> tuple[Profile, ...]:
     """All profiles that ship with airjudge: judges before test models, CPU before GPU, small first."""
-    found = (_read(path) for path in _shipped_folder().glob("*.toml"))
+    found = (_read(path) for path in shipped_folder().glob("*.toml"))
     return tuple(sorted(found, key=lambda p: (p.purpose, p.device, p.memory.weights_bytes, p.id)))
 
 
@@ -195,14 +195,19 @@ def load_profile(name: str) -> Profile:
     """
     if name.endswith(".toml") or "/" in name:
         return _read(Path(name))
-    path = _shipped_folder() / f"{name}.toml"
+    path = shipped_folder() / f"{name}.toml"
     if not path.is_file():
-        known = sorted(p.stem for p in _shipped_folder().glob("*.toml"))
+        known = sorted(p.stem for p in shipped_folder().glob("*.toml"))
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         guess = f"; did you mean {close[0]}?" if close else ""
         msg = f"there is no profile {name!r}{guess} (known: {', '.join(known)})"
         raise ProfileError(msg)
     return _read(path)
+
+
+def profile_path(name: str) -> Path:
+    """The TOML file of a profile that `load_profile` loads."""
+    return Path(name) if name.endswith(".toml") or "/" in name else shipped_folder() / f"{name}.toml"
 
 
 def default_profile_name(device: str) -> str:
@@ -269,7 +274,8 @@ def _nvidia_gpus() -> tuple[Gpu, ...]:
     return tuple(Gpu(name=name.strip(), memory_bytes=int(mib) * 2**20) for name, mib in rows if mib.strip().isdigit())
 
 
-def _shipped_folder() -> Path:
+def shipped_folder() -> Path:
+    """Where the profiles lie that ship with airjudge: in the wheel, or beside the sources of a checkout."""
     here = Path(__file__).resolve().parent
     installed = here / "models"
     return installed if installed.is_dir() else here.parents[1] / "models"

@@ -220,7 +220,12 @@ class Signature(Record):
     airjudge: str
 
     def __str__(self) -> str:
-        """Give all parts in one line, in a fixed order; of the weights' hash the first twelve digits."""
+        """Give all parts in one line, in a fixed order; of the weights' hash the first twelve digits.
+
+        Where no judge was asked there is nothing to say of weights, prompt, decoding and server.
+        """
+        if self.server == "none":
+            return f"{self.judge} {self.method} statements={self.statements} airjudge-{self.airjudge}"
         return (
             f"{self.judge}@{self.weights[:12]} {self.method}#{self.prompt} statements={self.statements} "
             f"{self.decoding} enforced={self.enforcement} {self.server} airjudge-{self.airjudge}"

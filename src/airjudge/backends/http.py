@@ -68,6 +68,21 @@ class Address:
         """The address as OpenAI clients take it."""
         return f"{self.root}/v1"
 
+    @property
+    def host(self) -> str:
+        """The name or number of its machine."""
+        return urlsplit(self.root).hostname or ""
+
+    @property
+    def port(self) -> int:
+        """Its TCP port."""
+        return urlsplit(self.root).port or (443 if self.is_encrypted else 80)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the connection to it is."""
+        return urlsplit(self.root).scheme == "https"
+
 
 def parse_address(base_url: str, *, allow_remote: bool) -> Address:
     """Read a base URL, with or without /v1, a trailing slash or a path prefix.

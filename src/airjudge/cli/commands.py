@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from airjudge.cli import batch, models
+from airjudge.cli.bundle import bundle
 from airjudge.cli.calibrate import calibrate
 from airjudge.cli.check import check
 from airjudge.cli.compare import compare
@@ -44,6 +45,7 @@ app.command()(report)
 app.command()(verify)
 app.command()(calibrate)
 app.command()(doctor)
+app.command()(bundle)
 
 
 def _print_version(value: bool) -> None:

@@ -4,15 +4,20 @@ import math
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from airjudge.calibration import Calibration
+    from airjudge.cli.progress import Display
+    from airjudge.datasets import Source
     from airjudge.judge import Judge, JudgeSettings
-    from airjudge.schema import Price
+    from airjudge.metrics import ContextRecall
+    from airjudge.schema import Price, ReasonsPolicy, StatementMaker
     from airjudge.weights import Progress
 
 HOSTED: Final = "hosted"
@@ -66,6 +71,26 @@ def judge_of(named: Named, settings: "JudgeSettings", on_progress: "Progress") -
         yield Judge.connect(named.base_urls, named.model, api_key=key, allow_remote=remote, settings=settings)
 
 
+@contextmanager
+def judged(
+    named: Named,
+    settings: "JudgeSettings",
+    source: "Source",
+    *,
+    statements: "StatementMaker",
+    reasons: "ReasonsPolicy",
+    shown: "Display",
+    quiet: bool,
+) -> "Iterator[ContextRecall]":
+    """Context recall by the judge that the options name, for the block; what it will cost is told first."""
+    from airjudge.cli.cost import tell_estimate
+    from airjudge.metrics import ContextRecall
+
+    with judge_of(named, settings, shown.stage) as found:
+        tell_estimate(source, statements, settings, hosted=named.hosted, shown=None if quiet else shown)
+        yield ContextRecall(found, statements=statements, reasons=reasons)
+
+
 def price_of(
     price_in: float | None, price_out: float | None, *, currency: str, max_cost: float | None
 ) -> "Price | None":
@@ -85,6 +110,25 @@ def price_of(
         msg = "a price needs both --price-in and --price-out; --currency and --max-cost need a price"
         raise typer.BadParameter(msg)
     return None
+
+
+def calibration_in(file: Path | None) -> "Calibration | None":
+    """The calibration in a file, which is read before anything is started; None without a file."""
+    if file is None:
+        return None
+    from airjudge.calibrate import read_calibration
+
+    return read_calibration(file)
+
+
+def concurrency_of(text: str) -> int | Literal["auto"]:
+    """The number of requests in flight, or auto; BadParameter if it is neither."""
+    if text == "auto":
+        return "auto"
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 4096):
+        msg = f"{text!r} is neither auto nor a number from 1 to 4096"
+        raise typer.BadParameter(msg, param_hint="--concurrency")
+    return int(text)
 
 
 def key_in(variable: str | None) -> str | None:

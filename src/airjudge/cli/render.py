@@ -182,13 +182,9 @@ def _tokens(usage: Usage) -> str:
 
 def _time(header: RunHeader) -> str:
     speed = rates(header.summary, header.usage, seconds=header.seconds)
-    told = (
-        f", a second: {speed.verdicts:.3g} verdicts, {speed.samples:.3g} samples, "
-        f"{speed.computed_prompt_tokens:.3g} prompt tokens computed"
-        if speed
-        else ""
-    )
-    return f"{header.seconds:.1f} s{told}"
+    told = f", a second: {speed.verdicts:.3g} verdicts, {speed.samples:.3g} samples" if speed else ""
+    computed = f", {speed.computed_prompt_tokens:.3g} prompt tokens computed" if speed and header.usage.requests else ""
+    return f"{header.seconds:.1f} s{told}{computed}"
 
 
 def _sample_counts(header: RunHeader) -> str:

@@ -57,7 +57,7 @@ def report(
         raise typer.BadParameter(msg)
     check_target(output, overwrite=overwrite)
     known = None if labels is None else read_labels(labels, who=labels_from)
-    named = open_source(data, mapping=parse_mapping(columns or ())) if data else None
+    named = open_source(data, mapping=parse_mapping(columns or ()), required=()) if data else None
     wanted = CompareSettings(by=tuple(by or ()), labels_random=labels_random)
     settings = ReportSettings(samples=samples, overwrite=overwrite)
     with stages() as told:
@@ -79,6 +79,7 @@ def _tell(written: "Written") -> None:
     print(printable(f"{written.path}: {_size(written.n_bytes)}"))
     for note in written.notes:
         print(printable(note))
+    print(f"seal {written.seal}, for: airjudge verify RUN --report {printable(str(written.path))}")
 
 
 def _size(n_bytes: int) -> str:

@@ -5,15 +5,21 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from airjudge.cli.judging import Named, judge_of, price_of
+from airjudge.cli.judging import Named, calibration_in, concurrency_of, judged, price_of
+from airjudge.cli.metrics import (
+    Distance,
+    DistanceName,
+    Metric,
+    MetricName,
+    Threshold,
+    metric_without_judge,
+    refuse_useless_options,
+)
 from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceOut, Statements
-
-if TYPE_CHECKING:
-    from airjudge.calibration import Calibration
 
 
 class _Method(StrEnum):
@@ -43,10 +49,14 @@ class _FailOn(StrEnum):
 
 
 def score(
+    context: typer.Context,
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder of the run; made, or gone on with.")],
     *,
     columns: Columns = None,
+    metric: Metric = MetricName.context_recall,
+    distance: Distance = DistanceName.levenshtein,
+    threshold: Threshold = 0.5,
     judge: Annotated[
         str | None,
         typer.Option(help="Judge profile to use, see airjudge models list; or hosted: a provider at --base-url."),
@@ -135,11 +145,11 @@ def score(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Score each sample of a data set by a judge; the same command again goes on where it stopped.
+    """Score each sample of a data set; the same command again goes on where it stopped.
 
-    Without --base-url: a server that `airjudge serve` runs for the judge, else one started for this run.
+    Context recall is ruled on by a judge; the other metrics ask none. Without --base-url that is a server that
+    `airjudge serve` runs for the judge, else one started for this run.
     """
-    from airjudge.cli.cost import tell_estimate
     from airjudge.cli.logs import logging_to
     from airjudge.cli.outcome import Wanted, check_wanted, deliver, gates_asked
     from airjudge.cli.progress import display
@@ -148,17 +158,25 @@ def score(
     from airjudge.metrics import ContextRecall
     from airjudge.run import RunSettings, check_repeated, repeat_folders, score_repeatedly
 
+    refuse_useless_options(context, metric)
+    comparing = metric_without_judge(metric, distance, threshold=threshold)
     named = Named(judge, tuple(base_url or ()), model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
     wanted = Wanted(gates, junit=junit, as_json=as_json, quiet=quiet, repeated=repeat > 1)
     check_wanted(wanted)
-    source = open_source(data, mapping=parse_mapping(columns or ()), spool=out / "input", overwrite=overwrite)
+    source = open_source(
+        data,
+        mapping=parse_mapping(columns or ()),
+        required=(comparing or ContextRecall).required,
+        spool=out / "input",
+        overwrite=overwrite,
+    )
     asked = JudgeSettings(
         method=method.value,
-        concurrency=_concurrency(concurrency),
+        concurrency=concurrency_of(concurrency),
         timeout_s=timeout,
         wait_for_server_s=wait_for_server,
-        calibration=_calibration(calibration),
+        calibration=calibration_in(calibration),
         profile=named.profile,
         requests_per_minute=requests_per_minute,
         tokens_per_minute=tokens_per_minute,
@@ -181,22 +199,15 @@ def score(
         _tell_columns(source.mapping)
     with logging_to(log, with_data=log_data):
         with display(quiet=quiet) as shown, ExitStack() as stack:
-            found = stack.enter_context(judge_of(named, asked, shown.stage))
-            tell_estimate(source, statements.value, asked, hosted=named.hosted, shown=None if quiet else shown)
-            metric = ContextRecall(found, statements=statements.value, reasons=reasons.value)
+            by_judge = judged(
+                named, asked, source, statements=statements.value, reasons=reasons.value, shown=shown, quiet=quiet
+            )
+            scored_by = comparing or stack.enter_context(by_judge)
             shown.stage(f"scoring {source.name}", 0, 0)
-            header = asyncio.run(score_repeatedly(source, metric, folders, settings=settings, on_counts=shown.counts))
+            begun = score_repeatedly(source, scored_by, folders, settings=settings, on_counts=shown.counts)
+            header = asyncio.run(begun)
         code = deliver(header, out, wanted)
     raise typer.Exit(code)
-
-
-def _calibration(file: Path | None) -> "Calibration | None":
-    """The calibration in a file, which is read before anything is started."""
-    if file is None:
-        return None
-    from airjudge.calibrate import read_calibration
-
-    return read_calibration(file)
 
 
 def _tell_columns(mapping: Mapping[str, str]) -> None:
@@ -213,13 +224,3 @@ def _unless_made(statements_from: Path | None, statements: Maker) -> Path | None
         msg = "--statements-from says where statements come from: leave --statements out"
         raise typer.BadParameter(msg)
     return statements_from
-
-
-def _concurrency(text: str) -> int | Literal["auto"]:
-    """The number of requests in flight, or auto."""
-    if text == "auto":
-        return "auto"
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 4096):
-        msg = f"{text!r} is neither auto nor a number from 1 to 4096"
-        raise typer.BadParameter(msg, param_hint="--concurrency")
-    return int(text)

@@ -15,7 +15,7 @@ from airjudge.compare.notes import notes_on
 from airjudge.compare.pairs import pair_of
 from airjudge.compare.people import against_people
 from airjudge.compare.records import Comparison, Interval, JudgeFigures
-from airjudge.compare.refusals import check_labels, check_runs, check_statements, names_of
+from airjudge.compare.refusals import check_labels, check_runs, check_statements, names_of, unit_of
 from airjudge.compare.repeats import repeats_of
 from airjudge.compare.settings import CompareSettings
 from airjudge.compare.tabled import seeded
@@ -77,7 +77,7 @@ class _Laid:
 
 def _laid(runs: Sequence[OpenedRun], labels: Labels | None, settings: CompareSettings) -> _Laid:
     records = tuple(by_id(run.samples)[0] for run in runs)
-    different = check_statements(records, refuse=not settings.scores_only)
+    different = check_statements(records, refuse=not settings.scores_only, units=[unit_of(run) for run in runs])
     frame = framed(records, labels)
     people = people_of(labels, records, frame=frame) if labels else None
     if labels and people:

@@ -10,9 +10,14 @@ from airjudge.compare.records import PEOPLE
 from airjudge.datasets.refusal import short
 from airjudge.errors import InputError, StatementsDiffer
 from airjudge.labels import Labels
+from airjudge.metrics import IDBasedContextRecall, NonLLMContextRecall
 from airjudge.run import OpenedRun, repeats_in
 
 _SHOWN: Final = 5
+_UNITS: Final = {
+    NonLLMContextRecall.name: "reference contexts",
+    IDBasedContextRecall.name: "ids of reference contexts",
+}
 
 
 def check_runs(runs: Sequence[OpenedRun], labels: Labels | None) -> None:
@@ -40,8 +45,18 @@ def names_of(runs: Sequence[OpenedRun]) -> list[str]:
     return [run.name if counted[run.name] == 1 else str(run.folder.resolve()) for run in runs]
 
 
-def check_statements(runs: Sequence[Records], *, refuse: bool) -> tuple[str, ...]:
+def unit_of(run: OpenedRun) -> str:
+    """What a run's verdicts are on."""
+    return _UNITS.get(run.state.signature.method, "statements of the reference")
+
+
+def check_statements(runs: Sequence[Records], *, refuse: bool, units: Sequence[str]) -> tuple[str, ...]:
     """Samples of which runs hold other statements; an error if that is to be refused.
+
+    Args:
+        runs: Records of each run.
+        refuse: Whether that is an error.
+        units: What the verdicts of each run are on.
 
     Raises:
         StatementsDiffer: Naming the first such samples.
@@ -51,8 +66,16 @@ def check_statements(runs: Sequence[Records], *, refuse: bool) -> tuple[str, ...
         shown = "\n".join(f"  {short(name)}: {_held(name, runs)}" for name in found[:_SHOWN])
         more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         msg = f"the runs do not hold the same statements, of {len(found)} samples:\n{shown}{more}"
-        raise StatementsDiffer(msg)
+        raise StatementsDiffer(msg, _of_other_metrics(units))
     return found
+
+
+def _of_other_metrics(units: Sequence[str]) -> str:
+    """The next step where runs are of metrics that rule on other things; empty if they are of one."""
+    distinct = list(dict.fromkeys(units))
+    if len(distinct) == 1:
+        return ""
+    return f"They rule on {' and on '.join(distinct)}: compare the samples' scores alone, --scores-only"
 
 
 def _held(name: str, runs: Sequence[Records]) -> str:

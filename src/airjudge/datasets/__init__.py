@@ -4,7 +4,7 @@ What does not describe a sample becomes an error record, never a crash; what can
 InputError, at once where that can be seen at once.
 """
 
-from airjudge.datasets.columns import FIELDS, REQUIRED, parse_mapping
+from airjudge.datasets.columns import FIELDS, REQUIRED, SPECIAL, parse_mapping
 from airjudge.datasets.demo import demo_samples
 from airjudge.datasets.labels import labels_digest, read_labels
 from airjudge.datasets.memory import source_of
@@ -14,6 +14,7 @@ from airjudge.datasets.rows import Entry, Source, duplicate_id
 __all__ = [
     "FIELDS",
     "REQUIRED",
+    "SPECIAL",
     "Entry",
     "Source",
     "demo_samples",

@@ -1,7 +1,8 @@
 """From one row to a sample, by the columns that hold our fields."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -9,6 +10,8 @@ from airjudge.datasets.columns import MISSING, REQUIRED, value_at, without
 from airjudge.datasets.parsing import check_values, parse_text
 from airjudge.datasets.refusal import Fields, Refused, describe, short
 from airjudge.schema import Sample, Statement
+
+T = TypeVar("T")
 
 _CONTEXT_TEXTS = ("text", "page_content", "content", "pageContent")
 
@@ -53,8 +56,8 @@ def build_sample(
         Refused: With the field and what is wrong with it.
     """
     row = _Row(fields, mapping, required)
-    user_input, reference = _text(row, "user_input"), _text(row, "reference")
-    contexts = _contexts(row, "retrieved_contexts")
+    user_input, reference = _if_usable(_text, row, "user_input"), _if_usable(_text, row, "reference")
+    contexts = _if_usable(_contexts, row, "retrieved_contexts")
     identifier = text_id(row.optional("id"), "id")
     try:
         return Sample(
@@ -85,6 +88,16 @@ def _metadata(row: _Row) -> Fields:
         msg = f"lang must be a language tag like en, not {describe(language)}"
         raise Refused(msg)
     return {**rest, "lang": language}
+
+
+def _if_usable(read: Callable[[_Row, str], T | None], row: _Row, name: str) -> T | None:
+    """A field as it is read; where the metric does not read it, what is wrong with it concerns nobody."""
+    try:
+        return read(row, name)
+    except Refused:
+        if name in row.needed:
+            raise
+        return None
 
 
 def _text(row: _Row, name: str) -> str | None:

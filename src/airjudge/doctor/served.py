@@ -6,12 +6,11 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
-from urllib.parse import urlsplit
 
 import psutil
 
 from airjudge.backends.faults import FAULTS
-from airjudge.backends.http import HttpFault, HttpSession, parse_address
+from airjudge.backends.http import Address, HttpFault, HttpSession, parse_address
 from airjudge.backends.vllm import Connection, VllmBackend
 from airjudge.doctor import installed, process
 from airjudge.doctor.findings import Finding
@@ -37,13 +36,13 @@ async def of_server(connection: Connection, model: str | None) -> list[Finding]:
             found = [_serious(error, "no score of it can be trusted")]
         else:
             found = list(_of_facts(facts))
-    exposed = await _exposed(connection)
-    found += _of_addresses(connection.base_url, exposed)
     address = parse_address(connection.base_url, allow_remote=connection.allow_remote)
+    exposed = await _exposed(address)
+    found += _of_addresses(address, exposed)
     async with HttpSession(address, api_key=None, allow_remote=connection.allow_remote) as nobody:
         found += [one async for one in _of_key(nobody, reached_from_outside=bool(exposed))]
         found += [one async for one in _of_extras(nobody)]
-    return found + list(_of_process(connection.base_url))
+    return found + list(_of_process(address))
 
 
 def _of_facts(facts: ServerFacts) -> Iterator[Finding]:
@@ -76,24 +75,22 @@ def _serious(error: JudgeError, consequence: str) -> Finding:
     return Finding(area="enforcement", level="serious", found=str(error), consequence=consequence, fix=error.hint)
 
 
-async def _exposed(connection: Connection) -> list[str]:
+async def _exposed(address: Address) -> list[str]:
     """Addresses of this machine, other than loopback, at which a server on it answers too."""
-    host, port = _host_and_port(connection.base_url)
-    if not await asyncio.to_thread(_is_here, host):
+    if not await asyncio.to_thread(_is_here, address.host):
         return []
     own = [one for one in _own_addresses() if not ipaddress.ip_address(one).is_loopback]
-    answers = await asyncio.gather(*(_answers(one, port) for one in own))
+    answers = await asyncio.gather(*(_answers(one, address.port) for one in own))
     return [one for one, answered in zip(own, answers, strict=True) if answered]
 
 
-def _of_addresses(base_url: str, exposed: Sequence[str]) -> Iterator[Finding]:
-    host, port = _host_and_port(base_url)
-    if not _is_here(host):
-        if urlsplit(base_url).scheme == "http":
+def _of_addresses(address: Address, exposed: Sequence[str]) -> Iterator[Finding]:
+    if not _is_here(address.host):
+        if not address.is_encrypted:
             yield Finding(
                 area="exposure",
                 level="warning",
-                found=f"{host} is another machine, and the connection to it is not encrypted",
+                found=f"{address.host} is another machine, and the connection to it is not encrypted",
                 consequence="whoever sits on the way reads contexts, references and verdicts",
                 fix="use https, a tunnel (ssh -L), or run airjudge beside the server",
             )
@@ -101,12 +98,12 @@ def _of_addresses(base_url: str, exposed: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             area="exposure",
             level="warning",
-            found=f"port {port} answers beyond loopback, at {', '.join(exposed)}",
+            found=f"port {address.port} answers beyond loopback, at {', '.join(exposed)}",
             consequence="whoever reaches this machine reaches the server",
             fix="start it with --host 127.0.0.1, or: airjudge serve",
         )
     else:
-        yield Finding(area="exposure", level="ok", found=f"port {port} answers on loopback alone")
+        yield Finding(area="exposure", level="ok", found=f"port {address.port} answers on loopback alone")
 
 
 async def _of_key(nobody: HttpSession, *, reached_from_outside: bool) -> AsyncIterator[Finding]:
@@ -168,26 +165,20 @@ async def _is_open(nobody: HttpSession, url: str, body: bytes | None = None) -> 
     return True
 
 
-def _of_process(base_url: str) -> Iterator[Finding]:
-    host, port = _host_and_port(base_url)
-    if not _is_here(host):
+def _of_process(address: Address) -> Iterator[Finding]:
+    if not _is_here(address.host):
         return
-    seen = process.listening_on(port)
+    seen = process.listening_on(address.port)
     if seen is not None:
         yield from process.of_process(seen)
         return
     yield Finding(
         area=process.AREA,
         level="note",
-        found=f"the process behind port {port} cannot be looked at from here",
+        found=f"the process behind port {address.port} cannot be looked at from here",
         consequence="whether it logs requests, or sends usage statistics, cannot be told",
         fix="run airjudge doctor as the user who started it, outside of its container's bounds",
     )
-
-
-def _host_and_port(base_url: str) -> tuple[str, int]:
-    parts = urlsplit(base_url if "//" in base_url else f"http://{base_url}")
-    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _is_here(host: str) -> bool:

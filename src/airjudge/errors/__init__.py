@@ -17,9 +17,11 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   └── RequestFailed            the server kept failing, or closed the connection
 ├── InputError                   a path or an option cannot be used at all
 │   ├── CalibrationDiffers       the calibration was made for another judge
+│   ├── ExtraMissing             a package is not installed that an extra brings
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
 │   ├── RunLocked                another process writes into the folder
 │   └── StatementsDiffer         runs do not hold the same statements
+├── BundleFailed                 a bundle cannot be made
 ├── RunInterrupted               somebody asked the run to stop; the same command goes on with it
 ├── StorageFailed                what must be kept cannot be written or read back
 ├── JudgeError                   no sample can be judged: the run stops
@@ -63,8 +65,10 @@ from airjudge.errors.samples import (
 )
 from airjudge.errors.stopping import (
     BudgetSpent,
+    BundleFailed,
     CalibrationDiffers,
     EnforcementMissing,
+    ExtraMissing,
     InputError,
     JudgeChanged,
     JudgeError,
@@ -96,12 +100,14 @@ __all__ = [
     "AnswerMissing",
     "AnswersDiffer",
     "BudgetSpent",
+    "BundleFailed",
     "CalibrationDiffers",
     "DatasetError",
     "DuplicateId",
     "EmptyContexts",
     "EnforcementMissing",
     "EvaluationError",
+    "ExtraMissing",
     "InputError",
     "JudgeChanged",
     "JudgeError",

@@ -13,7 +13,7 @@ class DatasetError(EvaluationError):
     """A line of the data set does not describe a sample."""
 
     kind = "bad_line"
-    hint = "Each line needs user_input, reference and retrieved_contexts (a list of strings)."
+    hint = "Each line needs what the metric reads: by default user_input, reference and retrieved_contexts (a list)."
 
     def __init__(self, path: str, line: int, reason: str) -> None:
         """Keep the place (`line` counts from 1) and the reason."""
@@ -38,9 +38,14 @@ class EmptyContexts(EvaluationError):
     kind = "empty_contexts"
     hint = "Use --empty-contexts zero to count an empty retrieval as recall 0."
 
+    def __init__(self, field: str = "retrieved_contexts") -> None:
+        """Keep the field that holds what was retrieved."""
+        super().__init__(field)
+        self.field = field
+
     def __str__(self) -> str:
         """Say what is empty."""
-        return "retrieved_contexts is empty or all blank"
+        return f"{self.field} is empty or all blank"
 
 
 class StatementsMissing(EvaluationError):

@@ -16,6 +16,12 @@ class CalibrationDiffers(InputError):
     hint = "Score labelled samples by this judge, then: airjudge calibrate RUN --labels FILE"
 
 
+class ExtraMissing(InputError):
+    """A package is not installed that an extra of airjudge brings; the hint names the extra."""
+
+    kind = "extra_missing"
+
+
 class RunDiffers(InputError):
     """A folder holds a run that was made under another signature, other settings or other data."""
 
@@ -34,6 +40,12 @@ class StatementsDiffer(InputError):
 
     kind = "statements_differ"
     hint = "Score the same data with the same --statements, or compare the samples' scores alone: --scores-only"
+
+
+class BundleFailed(Told):
+    """A bundle cannot be made: a package cannot be brought, or cannot be written."""
+
+    kind = "bundle"
 
 
 class RunInterrupted(Told):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from airjudge import scoring
 from airjudge.errors import EmptyContexts, EvaluationError
@@ -41,6 +42,8 @@ class ContextRecall:
         The definition of ragas' metric of the same name, with statements made before the judge sees
         them, one enforced verdict each.
     """
+
+    required: ClassVar = ("user_input", "reference", "retrieved_contexts")
 
     def __init__(self, judge: Judge, *, statements: StatementMaker = "given", reasons: ReasonsPolicy = "none") -> None:
         """Score by a judge.
@@ -119,7 +122,7 @@ class ContextRecall:
         It is asked where it has to make them, unless there is no context to judge them against: the
         statements are sentences then, all missed.
         """
-        if self.statements != "claims" or _is_empty(sample):
+        if self.statements != "claims" or has_no_context(sample):
             return Made(statements=split_statements(sample, self.statements))
         try:
             return await self.judge.make_claims(sample)
@@ -144,8 +147,8 @@ class ContextRecall:
         """
         made = made or await self.make(sample)
         if isinstance(made, EvaluationError):
-            return _failed(sample, made)
-        if _is_empty(sample):
+            return failed(sample, made)
+        if has_no_context(sample):
             return without_contexts(sample, made.statements, zero_if_empty=zero_if_empty)
         outcomes = await self.judge.rule(
             sample, made.statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts
@@ -169,13 +172,14 @@ def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[O
         for one, outcome in zip(statements, outcomes, strict=True)
     )
     if failures:
-        return _failed(sample, failures[0], verdicts)
+        return failed(sample, failures[0], verdicts)
     score = scoring.context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"
     return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=sample.group)
 
 
-def _failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...] = ()) -> ScoredSample:
+def failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...] = ()) -> ScoredSample:
+    """The record of a sample that failed, with the verdicts that it has."""
     return ScoredSample(
         id=sample.id,
         score=None,
@@ -186,14 +190,18 @@ def _failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...
     )
 
 
-def _is_empty(sample: Sample) -> bool:
+def has_no_context(sample: Sample) -> bool:
+    """Whether nothing was retrieved, or nothing but blanks."""
     return not any(text.strip() for text in sample.retrieved_contexts)
 
 
-def without_contexts(sample: Sample, statements: Sequence[Statement], *, zero_if_empty: bool) -> ScoredSample:
-    """The record of a sample whose contexts are all blank: each statement is missed, or that is an error."""
+def without_contexts(
+    sample: Sample, statements: Sequence[Statement], *, zero_if_empty: bool, field: str = "retrieved_contexts"
+) -> ScoredSample:
+    """The record of a sample whose `field` is empty or all blank: each statement is missed, or that is an error."""
     outcomes: list[Outcome] = [
-        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts() for one in statements
+        Verdict(id=one.id, text=one.text, attributed=False) if zero_if_empty else EmptyContexts(field)
+        for one in statements
     ]
     return record(sample, statements, outcomes).model_copy(update={"empty_contexts": True})
 

@@ -6,6 +6,7 @@ from itertools import groupby, pairwise
 from typing import Final, Self
 
 from airjudge.errors import AirjudgeError
+from airjudge.metrics import IDBasedContextRecall, NonLLMContextRecall
 from airjudge.report.charts import N_BINS, histogram, interval, score_bins, stacked
 from airjudge.report.joining import JoinedSample
 from airjudge.report.markup import Element, Node, element
@@ -15,10 +16,17 @@ from airjudge.schema import Slice, Summary
 from airjudge.summary import NONE
 
 N_WORST: Final = 10
-_DEFINITION: Final = (
+_BY_JUDGE: Final = (
     "Recall of a sample is the share of the reference's statements that the retrieved contexts support, as the judge "
-    "rules. The interval comes from resampling whole groups; without groups, samples."
+    "rules."
 )
+_WITHOUT_JUDGE: Final = {
+    NonLLMContextRecall.name: "Recall of a sample is the share of its reference contexts that a retrieved context is "
+    "like, letter by letter; no judge rules.",
+    IDBasedContextRecall.name: "Recall of a sample is the share of its reference context ids that were retrieved; no "
+    "judge rules.",
+}
+_INTERVAL: Final = "The interval comes from resampling whole groups; without groups, samples."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,8 @@ def headline(runs: Sequence[Summed]) -> Element:
     """Mean recall of each run, with what it is a mean of."""
     parts: list[Node] = [_panel(one, alone=len(runs) == 1) for one in runs]
     states = [note(_unfinished(one.run)) for one in runs if one.run.state.state != "finished"]
-    definition = element("p", {"class": "lede"}, _DEFINITION)
+    meant = dict.fromkeys(_WITHOUT_JUDGE.get(one.run.state.signature.method, _BY_JUDGE) for one in runs)
+    definition = element("p", {"class": "lede"}, " ".join([*meant, _INTERVAL]))
     return section("recall", "Context recall", *states, element("div", {"class": "panels"}, *parts), definition)
 
 

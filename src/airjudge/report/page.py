@@ -19,8 +19,10 @@ GENERATOR: Final = "airjudge report"
 """Names a file as a report of ours, in its head."""
 
 
-def page(title: str, subtitle: str, sections: Sequence[Element], *, data: JsonValue) -> str:
-    """The whole report as HTML."""
+def page(
+    title: str, subtitle: str, sections: Sequence[Element], *, data: JsonValue, metas: Sequence[Element] = ()
+) -> str:
+    """The whole report as HTML; `metas` go into its head, before any text of the data."""
     style, script = (_static(name) for name in ("report.css", "report.js"))
     head = element(
         "head",
@@ -30,6 +32,7 @@ def page(title: str, subtitle: str, sections: Sequence[Element], *, data: JsonVa
         element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         element("meta", {"name": "generator", "content": GENERATOR}),
         element("meta", {"name": "color-scheme", "content": "light dark"}),
+        *metas,
         element("title", {}, f"{title} · airjudge"),
         element("style", {}, Verbatim(style)),
     )

@@ -23,6 +23,7 @@ from airjudge.report.page import GENERATOR, page
 from airjudge.report.people import people
 from airjudge.report.runcard import run_cards
 from airjudge.report.samples import samples_data, why_told
+from airjudge.report.seal import bindings, sealed
 from airjudge.report.tables import note, section
 from airjudge.report.texts import Texts, texts_in, texts_of
 from airjudge.run import BOOTSTRAP_SEED, OpenedRun
@@ -41,13 +42,14 @@ class ReportSettings(Record):
 
 
 class Written(Record):
-    """What was written: the file, its size, how many samples are inside, and what a reader must know."""
+    """What was written: the file, its size, how many samples are inside, its seal, and what a reader must know."""
 
     path: Path
     n_bytes: int
     n_samples: int
     n_inside: int
     n_with_texts: int
+    seal: str
     notes: tuple[str, ...]
 
 
@@ -101,8 +103,9 @@ def write_report(runs: Sequence[OpenedRun], path: Path, *, evidence: Evidence, s
     wanted = frozenset(one.id for one in inside.samples)
     texts = texts_of(runs, wanted) if evidence.data is None else texts_in(evidence.data, runs, wanted)
     parts = _Parts(runs, samples, inside, texts, evidence, settings)
+    page, seal = sealed(parts.page(path))
     with written_whole(path) as file:
-        file.write(parts.page(path).encode("utf-8"))
+        file.write(page.encode("utf-8"))
     notes = (*why_told(inside, settings.samples), *texts.notes)
     return Written(
         path=path,
@@ -110,6 +113,7 @@ def write_report(runs: Sequence[OpenedRun], path: Path, *, evidence: Evidence, s
         n_samples=len(samples),
         n_inside=len(inside.samples),
         n_with_texts=len(texts.samples),
+        seal=seal,
         notes=notes,
     )
 
@@ -145,7 +149,8 @@ class _Parts:
         }
         sources = list(dict.fromkeys(run.state.data for run in self.runs))
         title = ", ".join(sources)
-        return page(title, _subtitle(self.runs), [one for one in sections if one is not None], data=data)
+        kept = [one for one in sections if one is not None]
+        return page(title, _subtitle(self.runs), kept, data=data, metas=bindings([run.state for run in self.runs]))
 
     def compared(self) -> list[Element | None]:
         """The parts on agreement, where there is more than one judge."""

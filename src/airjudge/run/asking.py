@@ -10,11 +10,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from airjudge.datasets import Entry, Source
+from airjudge.datasets import SPECIAL, Entry, Source
 from airjudge.errors import DatasetError, DuplicateId, EvaluationError, InputError, StatementsMissing
 from airjudge.journal import Reader, Row, Writer
 from airjudge.judge import Numbered, first_context_of, fitting, together
-from airjudge.metrics import ContextRecall
+from airjudge.metrics import Metric
 from airjudge.run.fork import Fork
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
@@ -36,7 +36,7 @@ class Asking:
     """
 
     source: Source
-    metric: ContextRecall
+    metric: Metric
     settings: RunSettings
     journal: Reader
     fork: Fork | None
@@ -170,9 +170,11 @@ def refused(source: Source, error: DatasetError) -> ScoredSample:
 
 
 def content_digest(sample: Sample) -> bytes:
-    """Name what a judge is shown of a sample: two samples with one name get the same verdicts on a statement."""
+    """Name what a metric reads of a sample: two samples with one name get the same verdicts on a statement."""
     shown = (sample.user_input, sample.reference, list(sample.retrieved_contexts))
-    return hashlib.sha256(json.dumps(shown).encode()).digest()[:16]
+    special = sample.model_dump(mode="json", include=set(SPECIAL), exclude_none=True)
+    told = [*shown, special] if special else shown
+    return hashlib.sha256(json.dumps(told).encode()).digest()[:16]
 
 
 def columns(sample: Sample) -> dict[str, JsonValue]:

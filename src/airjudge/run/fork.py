@@ -8,7 +8,7 @@ from pathlib import Path
 from airjudge.calibration import Calibration
 from airjudge.journal import Reader
 from airjudge.judge import Numbered
-from airjudge.metrics import ContextRecall
+from airjudge.metrics import Metric
 from airjudge.run.identity import (
     Identity,
     differences_of_judge,
@@ -34,7 +34,7 @@ class Fork:
 
 
 @contextmanager
-def opened_fork(folder: Path, metric: ContextRecall, wanted: Identity) -> Iterator[Fork]:
+def opened_fork(folder: Path, metric: Metric, wanted: Identity) -> Iterator[Fork]:
     """A run to take verdicts over from, open for reading.
 
     Args:

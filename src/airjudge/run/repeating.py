@@ -6,7 +6,7 @@ from typing import Final
 
 from airjudge.datasets import Source
 from airjudge.journal import JOURNAL
-from airjudge.metrics import ContextRecall
+from airjudge.metrics import Metric
 from airjudge.run.folder import RunHeader
 from airjudge.run.identity import check_run
 from airjudge.run.scoring import OnCounts, score_dataset, uncounted
@@ -41,7 +41,7 @@ def check_repeated(source: Source, folders: Sequence[Path], settings: RunSetting
 
 async def score_repeatedly(
     source: Source,
-    metric: ContextRecall,
+    metric: Metric,
     folders: Sequence[Path],
     *,
     settings: RunSettings,

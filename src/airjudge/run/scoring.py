@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from airjudge.datasets import Source, open_source
 from airjudge.errors import AirjudgeError, BudgetSpent, RunInterrupted
 from airjudge.journal import Reader, Row, Store, Writer, failpoint
-from airjudge.metrics import ContextRecall
+from airjudge.metrics import Metric
 from airjudge.run.asking import Asking
 from airjudge.run.export import export_all, exports_stand
 from airjudge.run.folder import Ended, RunHeader, is_written, opened_folder, state_of, versions, write_state
@@ -52,7 +52,7 @@ def uncounted(_: RunCounts) -> None:
 
 async def score_dataset(
     data: Source | Path | str,
-    metric: ContextRecall,
+    metric: Metric,
     out: Path,
     *,
     settings: RunSettings | None = None,
@@ -70,7 +70,7 @@ async def score_dataset(
         RunInterrupted: If somebody asked it to stop. After all of these the same call goes on.
     """
     settings = settings or RunSettings()
-    source = open_source([str(data)]) if isinstance(data, Path | str) else data
+    source = open_source([str(data)], required=metric.required) if isinstance(data, Path | str) else data
     if settings.statements_from is not None and metric.statements != "given":
         msg = f"statements are taken from a run, or made ({metric.statements}): not both"
         raise ValueError(msg)
@@ -96,7 +96,7 @@ class _Run:
     """A run that goes on: what it reads and writes, and how far it is."""
 
     source: Source
-    metric: ContextRecall
+    metric: Metric
     out: Path
     settings: RunSettings
     store: Store
@@ -225,7 +225,7 @@ class _Run:
 
 
 @contextmanager
-def _begun(source: Source, metric: ContextRecall, out: Path, *, settings: RunSettings) -> Iterator[_Run]:
+def _begun(source: Source, metric: Metric, out: Path, *, settings: RunSettings) -> Iterator[_Run]:
     """A run in its folder, with this start noted; how the block ends is noted too.
 
     A run that is finished already is given as it is.
@@ -267,7 +267,7 @@ def _started(run: _Run) -> Iterator[None]:
         raise
 
 
-def _told(source: Source, metric: ContextRecall, settings: RunSettings) -> dict[str, JsonValue]:
+def _told(source: Source, metric: Metric, settings: RunSettings) -> dict[str, JsonValue]:
     """What `run.json` tells of a run besides its signature; the cache salt is a secret and stays out."""
     asked = metric.judge.settings.model_dump(mode="json", exclude={"cache_salt"})
     chosen = settings.model_dump(mode="json", exclude={"overwrite", "retry_failed"})

@@ -98,6 +98,18 @@ def verify(profile: Profile, *, progress: Progress = silent) -> Verification:
     )
 
 
+def carried_files(profile: Profile) -> list[Path]:
+    """The files of prepared weights that another machine needs to prepare them: as they were brought.
+
+    Raises:
+        WeightsMissing: If they were never pulled.
+    """
+    places = cache.folders(profile)
+    manifest = _whole_manifest(profile, places)
+    folder = places.model if manifest.converter is None else places.source
+    return [folder / file.name for file in manifest.source]
+
+
 def _whole_manifest(profile: Profile, places: Folders) -> Manifest:
     manifest = cache.read_manifest(places)
     if manifest is None or not _is_current(profile, manifest) or not _is_whole(places, manifest):

@@ -87,7 +87,7 @@
         make("span", { class: several ? "who" : "unseen", dir: "auto" }, several ? data.runs[at] : "recall "),
         make("span", { class: "told" }, told));
     });
-    const about = sample.texts ? sample.texts.question : sample.statements.length ? sample.statements[0].text : "";
+    const about = sample.texts && sample.texts.question ? sample.texts.question : sample.statements.length ? sample.statements[0].text : "";
     const button = make(
       "button", { type: "button", "aria-expanded": "false", "aria-controls": panel, click: () => toggle(item) },
       make("span", { class: "scores" }, ...scores),
@@ -120,8 +120,8 @@
       ? [make("p", { class: "note" }, "No context was retrieved: recall 0, and no judge was asked.")] : [];
     return [
       ...errors, ...empty,
-      texts ? make("h4", {}, "Question") : null, texts ? textBlock(texts.question, "question") : null,
-      texts ? make("h4", {}, "Reference") : null, texts ? textBlock(markedReference(sample), "reference") : null,
+      ...(texts && texts.question ? [make("h4", {}, "Question"), textBlock(texts.question, "question")] : []),
+      ...(texts && texts.reference ? [make("h4", {}, "Reference"), textBlock(markedReference(sample), "reference")] : []),
       make("h4", {}, "Statements"), statements(sample),
       texts ? make("h4", {}, "Retrieved contexts") : null, texts ? contexts(texts) : null,
       about(sample),
