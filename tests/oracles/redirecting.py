@@ -1,7 +1,7 @@
 """Puts airjudge's doors in the places of the originals: a plugin for pytest, under which their own tests run.
 
-It is loaded by its bare name (`-p redirecting`), since those tests are a package called `tests` too. Those that compare an old
-metric with a new one keep the old one original, and its model: it is the one that has a synchronous client.
+It is loaded by its bare name (`-p redirecting`), since those tests are a package called `tests` too. Those that
+compare an old metric with a new one keep the old one original, and its model, the one with a synchronous client.
 """
 
 from typing import Any

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import airjudge
 from tests.oracles.replaying import Replay
 from tests.stub import overlap_judge
 
@@ -68,6 +69,7 @@ def test_the_tests_of_ragas_pass_on_our_door(source: Path, replay: Replay) -> No
     replay.stub.config.other_models = ("gpt-3.5-turbo",)
     alone = ["no:cacheprovider", "no:deepeval", "no:langsmith_plugin", "no:opik", "redirecting"]
     plugins = [word for name in alone for word in ("-p", name)]
+    ours = [Path(__file__).parent, Path(airjudge.__file__).parents[1]]
     command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(source), "-o", "asyncio_mode=auto"]
     ended = subprocess.run(
         [*command, *plugins, "-W", "ignore", *SELECTED],
@@ -76,7 +78,7 @@ def test_the_tests_of_ragas_pass_on_our_door(source: Path, replay: Replay) -> No
         check=False,
         cwd=source,
         timeout=600,
-        env=os.environ | replay.environment | {"PYTHONPATH": str(Path(__file__).parent)},
+        env=os.environ | replay.environment | {"PYTHONPATH": os.pathsep.join(map(str, ours))},
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert f"{sum(SELECTED.values())} passed" in ended.stdout
