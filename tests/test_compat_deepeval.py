@@ -261,6 +261,11 @@ def test_a_model_object_of_deepeval_is_sent_to_the_integrations() -> None:
         ContextualRecallMetric(model=SimpleNamespace())  # type: ignore[arg-type]
 
 
+def test_a_judge_that_grades_is_refused(stub: Stub) -> None:
+    with pytest.raises(ValueError, match="grades responses"):
+        ContextualRecallMetric(model=connected(stub, JudgeSettings(method="opik")))
+
+
 def test_the_environment_names_the_judge_of_a_metric_without_a_model(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

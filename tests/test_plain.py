@@ -11,10 +11,11 @@ import pytest
 from airjudge import IDBasedContextRecall, NonLLMContextRecall
 from airjudge.datasets import open_source, source_of
 from airjudge.errors import ExtraMissing, RunInterrupted
+from airjudge.judge import Numbered
 from airjudge.metrics import Metric, RecallResult
 from airjudge.run import RUN, RunHeader, RunSettings, read_scored, score_dataset, verify_run
 from airjudge.run.folder import EXPORTS
-from airjudge.schema import Sample, ScoredSample, Statement, Verdict
+from airjudge.schema import Echoes, Sample, ScoredSample, Statement, Verdict
 from airjudge.similarity import Distance
 
 TEXTS = ["abcd", "wxyz"]
@@ -332,7 +333,11 @@ async def test_verdicts_that_are_known_stand() -> None:
         reference_context_ids=("a", "b"),
     )  # fmt: skip
     metric, told = IDBasedContextRecall(), dict[int, Verdict]()
+
+    def keep(new: Numbered, /, echoes: Echoes | None = None) -> None:
+        told.update(new)
+
     known = {1: Verdict(id="b", text="b", attributed=True)}
-    found = await metric.score_sample(sample, known=known, on_verdicts=told.update)
+    found = await metric.score_sample(sample, known=known, on_verdicts=keep)
     assert (attributed(found), list(told)) == ([True, True], [0])
     assert (await metric.make(sample)).statements == (Statement(id="a", text="a"), Statement(id="b", text="b"))

@@ -57,7 +57,8 @@ def test_the_example_runs_against_the_judge_that_the_environment_names(stub: Stu
 
 
 @pytest.mark.server
+@pytest.mark.timeout(1500)
 def test_the_example_runs_on_the_default_judge(default_judge_ready: None) -> None:
-    value, *reason = printed(without_judge(), timeout_s=600)
+    value, *reason = printed(without_judge(), timeout_s=1400)
     assert 0 <= float(value) <= 1
     assert "".join(reason).strip()

@@ -7,10 +7,17 @@ from airjudge.version import __version__
 
 if TYPE_CHECKING:
     from airjudge.judge import Judge, JudgeSettings
-    from airjudge.metrics import ContextRecall, IDBasedContextRecall, NonLLMContextRecall, RecallResult
+    from airjudge.metrics import (
+        ContextRecall,
+        GradedContextRecall,
+        IDBasedContextRecall,
+        NonLLMContextRecall,
+        RecallResult,
+    )
 
 __all__ = [
     "ContextRecall",
+    "GradedContextRecall",
     "IDBasedContextRecall",
     "Judge",
     "JudgeSettings",
@@ -21,6 +28,7 @@ __all__ = [
 
 _HOMES = {
     "ContextRecall": "airjudge.metrics",
+    "GradedContextRecall": "airjudge.metrics",
     "IDBasedContextRecall": "airjudge.metrics",
     "Judge": "airjudge.judge",
     "JudgeSettings": "airjudge.judge",

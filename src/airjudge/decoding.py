@@ -38,6 +38,13 @@ class Classification(Record):
     attributed: Literal[0, 1]
 
 
+class Grade(Record):
+    """What a judge gave a response: one of the steps 0.0, 0.1 … 1.0, and why; None where its reply was cut before."""
+
+    value: float
+    reason: str | None = None
+
+
 _ITEM: JsonValue = {
     "type": "object",
     "properties": {
@@ -73,8 +80,27 @@ CLAIMS = ReplySchema(
     },
 )
 
+STEPS = tuple(step / 10 for step in range(11))
+"""The grades that there are: servers do not enforce bounds of numbers, but they do enforce an enum."""
+_STEP: JsonValue = {"type": "number", "enum": list(STEPS)}
+_GRADE: Mapping[str, JsonValue] = {
+    "type": "object",
+    "properties": {"score": _STEP, "reason": {"type": "string"}},
+    "required": ["score", "reason"],
+    "additionalProperties": False,
+}
+GRADE = ReplySchema("grade", _GRADE)
 
-ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS)
+_REASONED: Mapping[str, JsonValue] = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "attributed": {"type": "integer", "enum": [0, 1]}},
+    "required": ["reason", "attributed"],
+    "additionalProperties": False,
+}
+REASONED = ReplySchema("reasoned", _REASONED)
+"""The order of fields is that of generation: the reason comes before the verdict."""
+
+ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS, REASONED, GRADE)
 """Those that a vLLM server compiles."""
 
 
@@ -96,12 +122,17 @@ OBJECT_FORMS: Mapping[ReplySchema, ReplySchema] = {
     # Not all providers know minItems; an empty list is completed one statement at a time.
     CLASSIFICATIONS: _object_of("classifications", {"type": "array", "items": _ITEM}),
     CLAIMS: _object_of("claims", {"type": "array", "items": {"type": "string"}}),
+    # The same schemas by another automaton: providers write white space and escapes of their own.
+    REASONED: ReplySchema("reasoned", _REASONED),
+    GRADE: ReplySchema("grade", _GRADE),
 }
 """Each schema's form for hosted providers."""
 
 _SPACE = r"[ \t\n\r]*"
 _JSON_STRING = r'"([^"\\\x00-\x1F]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
 """White space and strings as RFC 8259 has them; outlines writes less of both."""
+_JSON_STEP = r"(0(\.\d)?|1(\.0)?)"
+"""A step as a provider may write it: 1 is 1.0."""
 _BEFORE, _BEHIND = b' \t\n\r":', b" \t\n\r},"
 """What a token may hold beside a label."""
 
@@ -125,7 +156,9 @@ def pattern(schema: ReplySchema) -> re.Pattern[str]:
     if schema not in OBJECT_FORMS.values():
         return re.compile(build_regex_from_schema(text))
     outlines_string = build_regex_from_schema('{"type":"string"}')
+    outlines_step = build_regex_from_schema(json.dumps(_STEP))
     inner = build_regex_from_schema(text, _SPACE).replace(outlines_string, _JSON_STRING)
+    inner = inner.replace(outlines_step, _JSON_STEP)
     return re.compile(f"{_SPACE}{inner}{_SPACE}")
 
 
@@ -159,13 +192,53 @@ def read_verdict(schema: ReplySchema, completion: Completion) -> tuple[bool, flo
         ReplyTruncated: If the token limit cut it otherwise.
         ReplyRefused: If it is anything else but a verdict under the schema.
     """
-    if not matches(schema, completion.text):
-        if completion.finish_reason != "length":
-            raise ReplyRefused(completion.text)
-        raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+    _check_whole(schema, completion)
     if schema is VERDICT:
         alternatives = completion.tokens[0].alternatives if completion.tokens else ()
         return completion.text == "1", scoring.verdict_probability(alternatives)
+    return _last_digit(completion)
+
+
+def read_reasoned(schema: ReplySchema, completion: Completion) -> tuple[str | None, bool, float | None]:
+    """The reason of a reply, the verdict behind it, and the probability of that.
+
+    The probability is that of the digit after such a reason: it saturates near 0 and 1, for the reason has settled
+    the verdict by then.
+
+    Args:
+        schema: `REASONED` or its object form.
+        completion: The reply.
+
+    Returns:
+        A reason that says nothing is None.
+
+    Raises:
+        ReplyRunaway: If the token limit cut it in a stretch of whitespace or repetition.
+        ReplyTruncated: If the token limit cut it otherwise.
+        ReplyRefused: If it is anything else but a reply under the schema.
+    """
+    _check_whole(schema, completion)
+    reason = str(json.loads(completion.text)["reason"]).encode("utf-8", "ignore").decode().strip()
+    return (reason or None, *_last_digit(completion))
+
+
+def why_short(schema: ReplySchema, completion: Completion) -> ReplyTruncated | ReplyRunaway | None:
+    """Why a reply says less than it would have: what cut it; None for a whole one."""
+    if completion.finish_reason != "length" or matches(schema, completion.text):
+        return None
+    return ReplyRunaway() if _runs_away(completion.text) else ReplyTruncated()
+
+
+def _check_whole(schema: ReplySchema, completion: Completion) -> None:
+    """Refuse a reply that is cut, or outside its schema."""
+    short = why_short(schema, completion)
+    if short is not None:
+        raise short
+    check_reply(schema, completion)
+
+
+def _last_digit(completion: Completion) -> tuple[bool, float | None]:
+    """The verdict that a reply's last label gives, and its probability where the tokens tell it."""
     digit = max(completion.text.rfind("0"), completion.text.rfind("1"))
     return completion.text[digit] == "1", _probability_at(completion, digit)
 
@@ -179,14 +252,63 @@ def _runs_away(text: str) -> bool:
 def read_reason(completion: Completion) -> str:
     """The text of a reply under `REASON` or its object form; a cut one ends at its last whole word with an ellipsis."""
     text = re.sub(rf'^{_SPACE}\{{{_SPACE}"reason"{_SPACE}:{_SPACE}', "", completion.text)
+    told = _told(text)
+    if told is None:
+        raise ReplyRefused(completion.text)
+    return told[0]
+
+
+def _told(text: str) -> tuple[str, str] | None:
+    """The JSON string that a text begins with, and what stands behind it; None if it begins with none.
+
+    A cut string ends at its last whole word with an ellipsis.
+    """
     whole = re.match(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*("?)', text)
     if whole is None:
-        raise ReplyRefused(completion.text)
+        return None
     # A cut surrogate pair cannot be written down.
     told = str(json.loads(whole.group() + ("" if whole[1] else '"'))).encode("utf-8", "ignore").decode().strip()
-    if whole[1]:
-        return told
-    return f"{told.rsplit(None, 1)[0]} …" if " " in told else f"{told}…"
+    if not whole[1]:
+        told = f"{told.rsplit(None, 1)[0]} …" if " " in told else f"{told}…"
+    return told, text[whole.end() :]
+
+
+def read_grade(schema: ReplySchema, completion: Completion) -> Grade:
+    """The score and the reason of a reply under `GRADE` or its object form.
+
+    Of a cut reply the score stands if a comma shows that it is whole, with as much of the reason as there is.
+
+    Raises:
+        ReplyRunaway: If the token limit cut it before that, in a stretch of whitespace or repetition.
+        ReplyTruncated: If the token limit cut it so early otherwise.
+        ReplyRefused: If it is no reply under the schema, nor the beginning of one.
+    """
+    text, cut = completion.text, completion.finish_reason == "length"
+    scored = re.match(rf'{_SPACE}\{{{_SPACE}"score"{_SPACE}:{_SPACE}([^\s,"{{}}]+){_SPACE},{_SPACE}', text)
+    if not matches(schema, text) and not cut:
+        raise ReplyRefused(text)
+    if scored is None:
+        raise ReplyRunaway if _runs_away(text) else ReplyTruncated
+    if re.fullmatch(_JSON_STEP, scored[1]) is None:
+        raise ReplyRefused(text)
+    return Grade(value=float(scored[1]), reason=_reason_behind(text[scored.end() :], text))
+
+
+def _reason_behind(rest: str, text: str) -> str | None:
+    """The reason in what stands behind a score, whole or cut; None if it says nothing, or is cut before it does.
+
+    Raises:
+        ReplyRefused: If something else stands there.
+    """
+    opened = re.match(rf'"reason"{_SPACE}:{_SPACE}', rest)
+    if opened is None or opened.end() == len(rest):
+        if opened is None and not '"reason":'.startswith("".join(rest.split())):
+            raise ReplyRefused(text)
+        return None
+    told = _told(rest[opened.end() :])
+    if told is None or re.fullmatch(rf"(\\u?[0-9a-fA-F]{{0,3}})?{_SPACE}\}}?{_SPACE}", told[1]) is None:
+        raise ReplyRefused(text)
+    return told[0] or None
 
 
 def read_classifications(completion: Completion) -> list[tuple[Classification, float | None]]:

@@ -93,6 +93,9 @@ def _sample_outcome(sample: ScoredSample) -> str:
         return _told("error", kind, message)
     if sample.status == "undefined":
         return _told("skipped", "undefined", "there is no statement to rule on")
+    if not sample.statements:
+        why = "" if sample.reason is None else f": {_text(sample.reason)}"
+        return f"<system-out>grade {sample.score:.6g}{why}</system-out>"
     attributed = sum(v.attributed is True for v in sample.statements)
     score = "" if sample.score is None else f"{sample.score:.6g}"
     return f"<system-out>recall {score}, {attributed} of {len(sample.statements)} statements attributed</system-out>"

@@ -15,9 +15,10 @@ from unicodedata import east_asian_width
 
 from pydantic import JsonValue
 
-from airjudge import claims, evidence
-from airjudge.decoding import CANARY, CLAIMS, CLASSIFICATIONS, OBJECT_FORMS, REASON, VERDICT
-from airjudge.schema import Message, Pointwise, Question, Sample, Statement, StatementMaker
+from airjudge import claims, evidence, grading
+from airjudge.decoding import CANARY, CLAIMS, CLASSIFICATIONS, OBJECT_FORMS, REASON, REASONED, VERDICT
+from airjudge.quoting import as_data, numbered
+from airjudge.schema import GradedExample, Message, Pointwise, Question, Sample, Statement, StatementMaker
 
 VERDICT_TOP_LOGPROBS = 20
 """Alternatives asked for beside a verdict's token: room for each tokenisation of both labels."""
@@ -25,6 +26,8 @@ FRAGMENT_COLUMNS = 16
 NO_CONTEXT = "N/A"
 """Stands in the place of the contexts where a judge is asked what it would say without any."""
 REASON_TOKENS = 96
+REASONED_TOKENS = 160
+"""Room for a reason of one or two sentences and the verdict; a judge that talks on is asked for the verdict alone."""
 RAGAS_TOKENS = 1024
 """The seed's own limit for its one reply."""
 CLAIMS_TOKENS = 1024
@@ -48,6 +51,11 @@ _PHRASINGS = (
     ("Do the contexts say that the following is true? ", "Answer 1 if they say so, 0 if they do not."),
 )
 """What stands before and behind the statement in each question about it; a judge is asked the first ones."""
+_REASON_FIRST = (
+    "Is the statement entailed by the contexts? First give the reason in one short sentence, in the language of the "
+    "statement, then attributed: 1 if it is entailed, 0 if it is neutral or contradicted. "
+    'Reply as JSON, like this: {"reason": "…", "attributed": 1}'
+)
 _WHY = {
     True: "In one sentence, in the language of the statement: what in the contexts supports it?",
     False: "In one sentence, in the language of the statement: what in it do the contexts not support?",
@@ -74,14 +82,14 @@ def asked(sample: Sample, statement: Statement, how: Pointwise) -> tuple[Questio
 
 def prior(statement: Statement) -> Question:
     """Ask for the verdict on a statement without any context: what the judge would say anyway."""
-    return _phrased(f"{_numbered([(1, NO_CONTEXT)])}\n\n", statement, _PHRASINGS[0])
+    return _phrased(f"{numbered([(1, NO_CONTEXT)])}\n\n", statement, _PHRASINGS[0])
 
 
 def _shown(sample: Sample, statement: Statement) -> str:
     """What stands before a statement, the same in all its phrasings."""
     contexts = evidence.read_for(sample.retrieved_contexts, statement.text)
     question = f"Question: {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
-    return f"{_numbered(contexts)}\n\n{question}"
+    return f"{numbered(contexts)}\n\n{question}"
 
 
 def _phrased(shown: str, statement: Statement, phrasing: tuple[str, str]) -> Question:
@@ -89,6 +97,13 @@ def _phrased(shown: str, statement: Statement, phrasing: tuple[str, str]) -> Que
     text = f"{shown}{before}{as_data(statement.text)}\n\n{behind}"
     messages = (Message("system", _SYSTEM), Message("user", text))
     return Question(messages, VERDICT, max_tokens=1, top_logprobs=VERDICT_TOP_LOGPROBS)
+
+
+def reasoned(sample: Sample, statement: Statement) -> Question:
+    """Ask for a reason and then the verdict on one statement; all before the ask is that of `pointwise`, and cached."""
+    before, _ = _PHRASINGS[0]
+    messages = _phrased(_shown(sample, statement), statement, (before, _REASON_FIRST)).messages
+    return Question(messages, REASONED, max_tokens=REASONED_TOKENS, top_logprobs=VERDICT_TOP_LOGPROBS)
 
 
 def reason(sample: Sample, statement: Statement, *, attributed: bool) -> Question:
@@ -141,20 +156,6 @@ def _is_fragment(statement: str) -> bool:
     return sum(2 if east_asian_width(one) in "WF" else 1 for one in text) <= FRAGMENT_COLUMNS
 
 
-def _numbered(contexts: Sequence[tuple[int, str]]) -> str:
-    """Contexts under their numbers."""
-    return "Contexts:\n" + "\n".join(f"[{number}] {as_data(text)}" for number, text in contexts)
-
-
-def as_data(text: str) -> str:
-    """A sample's text as it enters a prompt: trimmed, and free of chat-template tokens.
-
-    Templates mark turns with `<|…|>`, `<…_of_turn>`, `[INST]` and the like. A space behind the first
-    character keeps the text readable and makes it ordinary tokens.
-    """
-    return text.strip().replace("<", "< ").replace("[INST", "[ INST").replace("[/INST", "[ /INST")
-
-
 _RAGAS_SYSTEM = (
     "You are given a question, numbered contexts and a reference answer. Break the reference into its "
     "statements, in order and word for word. For each statement write a short reason, then attributed: "
@@ -178,7 +179,7 @@ def ragas(sample: Sample) -> Question:
     # Escapes are not among what the schema lets the model write, so the example must show none.
     example = json.dumps(_RAGAS_EXAMPLE, ensure_ascii=False)
     contexts = [one for one in enumerate(sample.retrieved_contexts, 1) if one[1].strip()]
-    text = f"{_numbered(contexts)}\n\nQuestion: {as_data(sample.user_input)}\n\nReference: {as_data(sample.reference)}"
+    text = f"{numbered(contexts)}\n\nQuestion: {as_data(sample.user_input)}\n\nReference: {as_data(sample.reference)}"
     messages = (Message("system", f"{_RAGAS_SYSTEM}\n{example}"), Message("user", text))
     return Question(messages, CLASSIFICATIONS, max_tokens=RAGAS_TOKENS, top_logprobs=VERDICT_TOP_LOGPROBS)
 
@@ -226,7 +227,11 @@ _PROBE_SENTENCE = Statement(id="2", text="This is a whole sentence.")
 
 def warm_up(method: str) -> tuple[Question, ...]:
     """One question a schema that a method uses, for the server to compile them one by one."""
+    if method == "opik":
+        return (grading.warm_up(),)
     verdict = pointwise(_PROBE, _PROBE_SENTENCE)
+    if method == "reasoned":
+        return verdict, reasoned(_PROBE, _PROBE_SENTENCE)
     return (verdict,) if method == "pointwise" else (verdict, ragas(_PROBE))
 
 
@@ -235,11 +240,20 @@ def warm_up_claims() -> Question:
     return split_claims(_PROBE)
 
 
-def wording(method: str, form: Form = plain, *, statements: StatementMaker = "given") -> JsonValue:
+def wording(
+    method: str,
+    form: Form = plain,
+    *,
+    statements: StatementMaker = "given",
+    examples: Sequence[GradedExample] | None = None,
+) -> JsonValue:
     """Every word that a method asks with in a form, the schemas of the replies, and what decides which words are sent.
 
-    It is what a signature digests; the words that ask for claims are among them where claims are asked for.
+    It is what a signature digests; the words that ask for claims are among them where claims are asked for, and
+    `examples` where responses are graded.
     """
+    if method == "opik":
+        return [_words(form(grading.warm_up(examples)))]
     probes = (_PROBE_SENTENCE, _PROBE_FRAGMENT)
     questions = [
         *warm_up(method),
@@ -248,9 +262,10 @@ def wording(method: str, form: Form = plain, *, statements: StatementMaker = "gi
         *(reason(_PROBE, _PROBE_SENTENCE, attributed=one) for one in (True, False)),
         *([split_claims(_PROBE)] if statements == "claims" else []),
     ]
-    words: list[JsonValue] = [
-        [[[one.role, one.content] for one in question.messages], dict(question.schema.json_schema)]
-        for question in map(form, questions)
-    ]
+    words = [_words(form(question)) for question in questions]
     rule = (*evidence.RULE, CLAIMS_TOKENS, *claims.RULE) if statements == "claims" else evidence.RULE
     return [*words, FRAGMENT_COLUMNS, *rule]
+
+
+def _words(question: Question) -> JsonValue:
+    return [[[one.role, one.content] for one in question.messages], dict(question.schema.json_schema)]

@@ -62,11 +62,41 @@ class Claims(Record):
     error: str | None = None
 
 
+class Echoes(Record):
+    """How the items of a reply on all statements at once fit the statements of the reference.
+
+    Of the statements `n_once` are told by one item, `n_split` by several that are parts of it, `n_repeated` by
+    several of which one says nothing new, and `n_missing` by none, or too little of them: those are asked about one
+    by one. Of the `n_items` items `n_invented` are none of the statements: made up, or several in one; each other
+    item is a statement or a part of one. `coverage` is the share of statements that the items tell, in [0, 1]; None
+    if there is no statement. `error` is the kind of what cut the reply or made it useless, which is no failure:
+    the items that are whole count, and what they leave out is missing.
+    """
+
+    n_items: int = Field(ge=0)
+    n_once: int = Field(ge=0)
+    n_split: int = Field(ge=0)
+    n_repeated: int = Field(ge=0)
+    n_invented: int = Field(ge=0)
+    n_missing: int = Field(ge=0)
+    coverage: float | None
+    error: str | None = None
+
+    @property
+    def n_statements(self) -> int:
+        """Statements of the reference, each of which is one of four kinds."""
+        return self.n_once + self.n_split + self.n_repeated + self.n_missing
+
+
 class Made(Record):
-    """The statements of a sample, before any is judged; `claims` is None if no judge was asked for them."""
+    """The statements of a sample, before any is judged; `claims` is None if no judge was asked for them.
+
+    `echoes` is the account of a single call that was made on all of them before: it is not made again.
+    """
 
     statements: tuple[Statement, ...]
     claims: Claims | None = None
+    echoes: Echoes | None = None
 
 
 class Prior(Record):
@@ -104,6 +134,18 @@ class Verdict(Record):
     reason: str | None = None
 
 
+class GradedExample(Record):
+    """A graded case that a judge is shown, under its title; of its grade the nearest step."""
+
+    title: str
+    user_input: str
+    response: str
+    reference: str
+    retrieved_contexts: tuple[str, ...]
+    value: float = Field(ge=0, le=1)
+    reason: str
+
+
 class SampleError(Record):
     """Why a sample has no score: a kind for machines, a message for people."""
 
@@ -116,7 +158,9 @@ class ScoredSample(Record):
 
     `score` is recall in [0, 1], None unless `status` is `scored`. A failed sample keeps the
     verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for. `claims` tells how a judge
-    made the statements, None if none did. `metadata` holds the input columns that the run was told to keep.
+    made the statements, None if none did. `echoes` is the account of its single call, None where none was made.
+    `metadata` holds the input columns that the run was told to keep. A graded sample has no statements: its `score` is
+    a grade, no recall, with a `reason` of its own.
     """
 
     id: str
@@ -127,7 +171,9 @@ class ScoredSample(Record):
     group: str | None = None
     empty_contexts: bool = False
     claims: Claims | None = None
+    echoes: Echoes | None = None
     metadata: Mapping[str, JsonValue] = {}
+    reason: str | None = None
 
 
 class Usage(Record):
@@ -219,6 +265,11 @@ class Signature(Record):
     server: str
     airjudge: str
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether its scores are grades of responses, which are no recall."""
+        return self.method == "opik"
+
     def __str__(self) -> str:
         """Give all parts in one line, in a fixed order; of the weights' hash the first twelve digits.
 
@@ -273,6 +324,23 @@ class ClaimCounts(Record):
     errors: Mapping[str, int]
 
 
+class EchoCounts(Record):
+    """What the single calls of all samples add up to; the fields mean what they mean in `Echoes`.
+
+    `n_samples` are those whose single call was made and answered, `coverage` is over all their statements.
+    """
+
+    n_samples: int
+    n_items: int
+    n_once: int
+    n_split: int
+    n_repeated: int
+    n_invented: int
+    n_missing: int
+    coverage: float | None
+    errors: Mapping[str, int]
+
+
 class Abstained(Record):
     """Verdicts that a calibration leaves to people, and the range that they allow recall; of scored samples alone.
 
@@ -316,6 +384,7 @@ class Summary(Record):
     n_empty_contexts: int
     failures: Mapping[str, int]
     claims: ClaimCounts | None = None
+    echoes: EchoCounts | None = None
     abstained: Abstained | None = None
     slices: tuple[Slice, ...] = ()
 
@@ -337,13 +406,22 @@ class ReplySchema:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a reply is drawn; at temperature 0 it is the most probable one."""
+
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """One request to a judge: a chat, the schema of its reply and the reply's length limit."""
+    """One request to a judge: a chat, the schema of its reply, the reply's length limit, and how it is drawn."""
 
     messages: tuple[Message, ...]
     schema: ReplySchema
     max_tokens: int
     top_logprobs: int = 0
+    sampling: Sampling = Sampling()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,18 @@ from typing import Final
 import numpy as np
 
 from airjudge.calibration import abstains
-from airjudge.schema import Abstained, ClaimCounts, Claims, Rates, ScoredSample, Slice, Summary, Usage
+from airjudge.schema import (
+    Abstained,
+    ClaimCounts,
+    Claims,
+    EchoCounts,
+    Echoes,
+    Rates,
+    ScoredSample,
+    Slice,
+    Summary,
+    Usage,
+)
 from airjudge.scoring import recall_bounds
 from airjudge.tally import Interval, Recalls, exact_sum
 
@@ -52,6 +63,10 @@ class _Doubts:
         """Count a scored sample, if anybody asked."""
         if self.band is None:
             return
+        if not sample.statements:  # a grade, which no band is of
+            self.lows[sample.score or 0.0] += 1
+            self.highs[sample.score or 0.0] += 1
+            return
         doubted = [abstains(one, self.band) for one in sample.statements]
         n_sure = sum(one.attributed is True for one, doubt in zip(sample.statements, doubted, strict=True) if not doubt)
         self.lows[n_sure / len(doubted)] += 1
@@ -76,6 +91,30 @@ class _Doubts:
 
 
 @dataclass(slots=True)
+class _Accounts:
+    """The accounts of single calls, added up."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, echoes: Echoes | None) -> None:
+        """Count one sample's, if it has one."""
+        if echoes is None:
+            return
+        self.counts.update(n_samples=1, **echoes.model_dump(exclude={"coverage", "error"}))
+        if echoes.error is not None:
+            self.errors[echoes.error] += 1
+
+    def record(self) -> EchoCounts | None:
+        """What the summary tells of them; None if no single call was made."""
+        if not self.counts:
+            return None
+        n_told = self.counts["n_once"] + self.counts["n_split"] + self.counts["n_repeated"]
+        coverage = _ratio(n_told, n_told + self.counts["n_missing"])
+        return EchoCounts(**self.counts, coverage=coverage, errors=dict(sorted(self.errors.items())))
+
+
+@dataclass(slots=True)
 class _Whole:
     """All samples, with what only their summary says."""
 
@@ -86,6 +125,7 @@ class _Whole:
     highs: Counter[float] = field(default_factory=Counter)
     claims: Counter[str] = field(default_factory=Counter)
     claim_errors: Counter[str] = field(default_factory=Counter)
+    echoes: _Accounts = field(default_factory=_Accounts)
     n_empty_contexts: int = 0
     n_verdicts: int = 0
     n_unjudged: int = 0
@@ -94,6 +134,7 @@ class _Whole:
         """Count one sample, and what its failure leaves open."""
         self.part.add(sample)
         self._add_claims(sample.claims)
+        self.echoes.add(sample.echoes)
         if sample.status == "scored":
             self.doubts.add(sample)
         n_judged = sum(v.attributed is not None for v in sample.statements)
@@ -219,6 +260,7 @@ def _means(whole: _Whole, ci95: Interval, micro_ci95: Interval) -> Summary:
         n_empty_contexts=whole.n_empty_contexts,
         failures=dict(sorted(whole.failures.items())),
         claims=whole.claim_counts(),
+        echoes=whole.echoes.record(),
         abstained=whole.doubts.record(n_scored, n_statements),
     )
 

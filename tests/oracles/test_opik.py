@@ -42,9 +42,13 @@ Reply = Callable[[str], str]
 """A reply, once it is known how its score is called."""
 
 
+WRITABLE = st.characters(exclude_categories=["Cc", "Cs"])
+"""What a judge can write into a string under a schema that outlines enforces: no control characters."""
+
+
 def said(score: object, reason: object = "said", *, before: str = "", behind: str = "") -> Reply:
     """A whole reply, with text around it."""
-    return lambda key: before + json.dumps({"reason": reason, key: score}, ensure_ascii=False) + behind
+    return lambda key: before + json.dumps({key: score, "reason": reason}, ensure_ascii=False) + behind
 
 
 def asks_about_case(request: RecordedRequest) -> bool:
@@ -90,14 +94,14 @@ def test_parameters_and_fields_are_those_of_the_original() -> None:
 
 
 @settings(max_examples=250)
-@given(score=st.sampled_from(STEPS), reason=st.text(min_size=1))
+@given(score=st.sampled_from(STEPS), reason=st.text(WRITABLE, min_size=1))
 def test_a_grade_that_ours_can_get_has_the_value_and_reason_of_the_original(
     replay: Replay, original: Original, own: ContextRecall, score: float, reason: str
 ) -> None:
     let_say(replay, said(score, reason))
     theirs, ours = original.score(**CASE), own.score(**CASE)
     assert (ours.name, ours.value, ours.scoring_failed) == (theirs.name, theirs.value, theirs.scoring_failed)
-    assert ours.reason == theirs.reason.strip()
+    assert (ours.reason or "") == theirs.reason.strip()
 
 
 OUT_OF_RANGE = st.one_of(st.floats(min_value=1.0, exclude_min=True), st.floats(max_value=0.0, exclude_max=True))
@@ -126,12 +130,12 @@ def test_what_is_no_grade_is_the_same_error_in_both(
 
 @settings(max_examples=100)
 @given(score=st.sampled_from(STEPS), reason=st.text(min_size=1), share=st.floats(0, 1, exclude_max=True))
-def test_a_cut_reply_is_the_same_error_in_both(
+def test_a_reply_cut_before_its_score_is_whole_is_the_same_error_in_both(
     replay: Replay, original: Original, own: ContextRecall, score: float, reason: str, share: float
 ) -> None:
     def cut(key: str) -> str:
         whole = said(score, reason)(key)
-        return whole[: int(share * len(whole))]
+        return whole[: int(share * (whole.index(",") + 1))]
 
     let_say(replay, cut, "length")
     with pytest.raises(OriginalError):
@@ -161,6 +165,8 @@ def test_a_project_without_track_is_the_same_error_in_both() -> None:
     ("reply", "value"),
     [
         (said(0.55), 0.55),
+        (lambda key: f'{{"reason": "first", "{key}": 0.5}}', 0.5),
+        (lambda key: f'{{"{key}": 0.5, "reason": "a", "confidence": 1}}', 0.5),
         (said(True), 1.0),
         (said("0.5"), 0.5),
         (said(0.5, None), 0.5),
@@ -177,6 +183,16 @@ def test_a_reply_outside_the_schema_may_pass_in_the_original_and_never_here(
     assert original.score(**CASE).value == value
     with pytest.raises(MetricComputationError):
         own.score(**CASE)
+
+
+@pytest.mark.parametrize("behind", ["", ' "rea', ' "reason": ', ' "reason": "half of it is ri'])
+def test_a_reply_cut_behind_its_score_keeps_it_here_alone(
+    replay: Replay, original: Original, own: ContextRecall, behind: str
+) -> None:
+    let_say(replay, lambda key: f'{{"{key}": 0.4,{behind}', "length")
+    with pytest.raises(OriginalError):
+        original.score(**CASE)
+    assert own.score(**CASE).value == 0.4
 
 
 def test_a_reference_with_a_score_can_become_the_verdict_of_the_original_alone(

@@ -15,8 +15,12 @@ def overlap_judge(messages: Messages) -> str:
 
     The statement is the last line that begins with `Statement:`, else the last line. Without one, a
     `Reference:` is ruled on sentence by sentence, as JSON with `classifications`. A last message with a
-    `Reference to split:` is answered by `claims`, which are what stands between sentence ends, `and` and `;`.
+    `Reference to split:` is answered by `claims`, which are what stands between sentence ends, `and` and `;`; one with
+    a `Response to grade:` by a grade, the share of its words that stand before it.
     """
+    before, graded, behind = text_of(messages[-1]).partition("Response to grade: ") if messages else ("", "", "")
+    if graded:
+        return _grade(behind.rpartition("\n\n")[0], before)
     _, split, reference = text_of(messages[-1]).partition("Reference to split: ") if messages else ("", "", "")
     if split:
         return json.dumps({"claims": _split(reference)}, ensure_ascii=False)
@@ -44,6 +48,13 @@ def _rule(statement: str, known: list[str]) -> str:
     long = {word for word in words if len(word) > 3} or words
     seen = {word.casefold() for line in known for word in pieces(line)}
     return "1" if 2 * len(long & seen) > len(long) else "0"
+
+
+def _grade(response: str, known: str) -> str:
+    words = {word.casefold() for word in pieces(response) if len(word) > 3}
+    seen = {word.casefold() for word in pieces(known)}
+    share = len(words & seen) / len(words) if words else 0.0
+    return json.dumps({"score": round(share, 1), "reason": "word overlap"})
 
 
 def _split(reference: str) -> list[str]:

@@ -77,8 +77,8 @@ def hosted_body(question: Question, *, model: str, form: HostedForm | None = Non
         "messages": wire_messages(question.messages),
         "response_format": {"type": "json_schema", "json_schema": inner},
         form.length_field: question.max_tokens + form.thinking_tokens,
-        "temperature": 0,
-        "seed": 0,
+        "temperature": question.sampling.temperature or 0,
+        "seed": question.sampling.seed,
     }
     if question.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": min(question.top_logprobs, form.most_logprobs)}

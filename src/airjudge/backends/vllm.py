@@ -24,7 +24,7 @@ from airjudge.errors import (
     RequestTimeout,
     SchemaNotCompiled,
 )
-from airjudge.schema import Completion, Message, Question
+from airjudge.schema import Completion, Message, Question, Sampling
 
 FAILING_HINT = "Look at the server's log; it may still be starting, or its engine may have died."
 CHECK_TIMEOUT_S = 10.0
@@ -247,7 +247,7 @@ class VllmBackend:
 
     def _rest_of_body(self, question: Question) -> bytes:
         """All of a request but its messages: the same for all questions of a kind, and encoded once."""
-        key = (self.model, question.schema, question.max_tokens, question.top_logprobs)
+        key = (self.model, question.schema, question.max_tokens, question.top_logprobs, question.sampling)
         if key not in self._rests:
             self._rests[key] = _JSON.encode(self._settings_of(question)).encode()
         return self._rests[key]
@@ -260,6 +260,7 @@ class VllmBackend:
             "response_format": {"type": "json_schema", "json_schema": inner},
             "max_completion_tokens": question.max_tokens,
             **GREEDY,
+            **_drawn(question.sampling),
             **self._template(),
         }
         if question.top_logprobs:
@@ -284,6 +285,10 @@ class VllmBackend:
         except FAULTS:
             count = None
         return PromptTooLong(count, limits[0] if limits else None)
+
+
+def _drawn(sampling: Sampling) -> dict[str, JsonValue]:
+    return {"temperature": sampling.temperature or 0, "seed": sampling.seed}
 
 
 def wire_messages(messages: Sequence[Message]) -> list[JsonValue]:

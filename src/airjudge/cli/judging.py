@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airjudge.cli.progress import Display
     from airjudge.datasets import Source
     from airjudge.judge import Judge, JudgeSettings
-    from airjudge.metrics import ContextRecall
+    from airjudge.metrics import ContextRecall, GradedContextRecall
     from airjudge.schema import Price, ReasonsPolicy, StatementMaker
     from airjudge.weights import Progress
 
@@ -81,14 +81,17 @@ def judged(
     reasons: "ReasonsPolicy",
     shown: "Display",
     quiet: bool,
-) -> "Iterator[ContextRecall]":
-    """Context recall by the judge that the options name, for the block; what it will cost is told first."""
+) -> "Iterator[ContextRecall | GradedContextRecall]":
+    """Recall or grades by the judge that the options name, for the block; what it will cost is told first."""
     from airjudge.cli.cost import tell_estimate
-    from airjudge.metrics import ContextRecall
+    from airjudge.metrics import ContextRecall, GradedContextRecall
 
     with judge_of(named, settings, shown.stage) as found:
         tell_estimate(source, statements, settings, hosted=named.hosted, shown=None if quiet else shown)
-        yield ContextRecall(found, statements=statements, reasons=reasons)
+        if settings.method == "opik":
+            yield GradedContextRecall(found)
+        else:
+            yield ContextRecall(found, statements=statements, reasons=reasons)
 
 
 def price_of(

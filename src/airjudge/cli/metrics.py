@@ -49,6 +49,7 @@ _USELESS: Final = {
     MetricName.non_llm_context_recall: _OF_JUDGES,
     MetricName.id_based_context_recall: _OF_JUDGES | _OF_LIKENESS,
 }
+_OF_STATEMENTS: Final = frozenset({"statements", "statements_from", "reasons", "calibration", "fork"})
 _WHY: Final = {
     MetricName.context_recall: "does not go by likeness",
     MetricName.non_llm_context_recall: "asks no judge",
@@ -56,23 +57,26 @@ _WHY: Final = {
 }
 
 
-def refuse_useless_options(context: typer.Context, metric: MetricName) -> None:
+def refuse_useless_options(context: typer.Context, metric: MetricName, method: str) -> None:
     """Refuse what was given and would change nothing.
 
     Raises:
         BadParameter: With the name of the option.
     """
-    given = _given(context)
-    useless = [parameter.opts[0] for parameter in context.command.params if parameter.name in _USELESS[metric] & given]
+    useless, why = _given(context, _USELESS[metric]), f"--metric {metric.value} {_WHY[metric]}"
+    if not useless and method == "opik":
+        useless = _given(context, _OF_STATEMENTS)
+        why = "--method opik grades a response, with a reason, and rules on no statement"
     if useless:
-        msg = f"--metric {metric.value} {_WHY[metric]}: leave {', '.join(useless)} out"
+        msg = f"{why}: leave {', '.join(useless)} out"
         raise typer.BadParameter(msg)
 
 
-def _given(context: typer.Context) -> "AbstractSet[str]":
-    """Names of the parameters that stand on the command line."""
+def _given(context: typer.Context, names: "AbstractSet[str]") -> list[str]:
+    """The options of these parameters that stand on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    return [parameter.opts[0] for parameter in context.command.params if parameter.name in names & given]
 
 
 def metric_without_judge(

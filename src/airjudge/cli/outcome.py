@@ -70,7 +70,7 @@ def deliver(header: RunHeader, out: Path, wanted: Wanted) -> int:
         StorageFailed: If the JUnit file cannot be written; the rest was told before.
     """
     results = check_all(wanted.gates, header.summary)
-    repeats = _repeats(out) if wanted.repeated else None
+    repeats = _repeats(out) if wanted.repeated and not header.signature.is_graded else None
     if wanted.as_json:
         told = {"repeats": repeats.model_dump(mode="json")} if repeats else {}
         print(json.dumps(summary_object(header, results) | told))

@@ -80,9 +80,10 @@ class Pace:
 
 def counts_line(counts: RunCounts, reading: Reading) -> str:
     """One line for a log: how far a run is."""
-    parts = [samples_done(counts), f"{counts.n_statements:,} statements"]
-    if reading.statements_recent is not None:
-        parts.append(speed(reading))
+    parts = [samples_done(counts)]
+    if has_statements(counts):
+        parts.append(f"{counts.n_statements:,} statements")
+        parts += [speed(reading)] if reading.statements_recent is not None else []
     if counts.usage.requests:
         parts.append(tokens(counts))
     if counts.failures:
@@ -90,6 +91,11 @@ def counts_line(counts: RunCounts, reading: Reading) -> str:
     if reading.eta_s:
         parts.append(f"{duration(reading.eta_s)} left")
     return ", ".join(parts)
+
+
+def has_statements(counts: RunCounts) -> bool:
+    """Whether there is something to tell of statements: graded samples have none."""
+    return counts.n_statements > 0 or counts.n_samples == 0
 
 
 def samples_done(counts: RunCounts) -> str:

@@ -169,6 +169,7 @@ def _rows(counts: RunCounts, reading: pace.Reading) -> Iterator[Table | Text]:
     cells = (ProgressBar(total=known, completed=counts.n_samples, width=30),) if known else ()
     bar.add_row(*cells, Text(pace.samples_done(counts)), Text(left))
     yield bar
-    yield Text(f"{counts.n_statements:,} statements, {pace.speed(reading)}; {pace.tokens(counts)}")
+    told = f"{counts.n_statements:,} statements, {pace.speed(reading)}; " if pace.has_statements(counts) else ""
+    yield Text(f"{told}{pace.tokens(counts)}")
     if counts.failures:
         yield Text(pace.failures(counts))

@@ -18,7 +18,18 @@ from rich.text import Text
 
 from airjudge.gates import GateResult
 from airjudge.run import RunHeader
-from airjudge.schema import Abstained, ClaimCounts, Sample, ScoredSample, Signature, Slice, Summary, Usage, Verdict
+from airjudge.schema import (
+    Abstained,
+    ClaimCounts,
+    EchoCounts,
+    Sample,
+    ScoredSample,
+    Signature,
+    Slice,
+    Summary,
+    Usage,
+    Verdict,
+)
 from airjudge.summary import NONE, rates
 from airjudge.weights import Progress
 
@@ -96,8 +107,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
     """Print a run's summary as a table on stdout, and its slices as another."""
     summary, console = header.summary, Console()
     table = facts_table()
-    table.add_row("recall (mean of samples)", _with_interval(summary.mean, summary.ci95))
-    table.add_row("recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95))
+    for name, mean in _means(header):
+        table.add_row(name, mean)
     if summary.abstained is not None:
         table.add_row("left to people", _abstained(summary.abstained, summary.n_statements))
         table.add_row("recall with those", _range(summary.abstained.bounds))
@@ -106,9 +117,10 @@ def print_summary(header: RunHeader, out: Path) -> None:
     if summary.failures:
         table.add_row("failures", ", ".join(f"{kind}: {count}" for kind, count in summary.failures.items()))
         table.add_row("bounds with the failed ones", _range(summary.bounds))
-    table.add_row("statements", _statement_counts(summary))
-    if summary.claims:
-        table.add_row("claims", _claim_counts(summary.claims))
+    if not header.signature.is_graded:
+        table.add_row("statements", _statement_counts(summary))
+    for name, told in _accounts(summary):
+        table.add_row(name, told)
     if header.n_taken_over:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
     if header.usage.requests:
@@ -121,6 +133,13 @@ def print_summary(header: RunHeader, out: Path) -> None:
     table.add_row("written to", Text(printable(str(out))))
     console.print(table)
     _print_slices(summary.slices, console)
+
+
+def _means(header: RunHeader) -> Iterator[tuple[str, str]]:
+    summary, graded = header.summary, header.signature.is_graded
+    yield f"{'grade' if graded else 'recall'} (mean of samples)", _with_interval(summary.mean, summary.ci95)
+    if not graded:
+        yield "recall (all statements)", _with_interval(summary.micro_mean, summary.micro_ci95)
 
 
 def _print_slices(slices: Sequence[Slice], console: Console) -> None:
@@ -164,6 +183,15 @@ def _statement_counts(summary: Summary) -> str:
     return f"{summary.n_verdicts} of {n_known} have a verdict{share}"
 
 
+def _accounts(summary: Summary) -> Iterator[tuple[str, str]]:
+    """What came of asking for claims, and of single calls, where the run did."""
+    if summary.claims:
+        yield "claims", _claim_counts(summary.claims)
+    if summary.echoes:
+        yield "told by the single call", _share_told(summary.echoes)
+        yield "items of its replies", _item_counts(summary.echoes)
+
+
 def _claim_counts(claims: ClaimCounts) -> str:
     kinds = ", ".join(f"{kind}: {count}" for kind, count in claims.errors.items())
     return (
@@ -171,6 +199,20 @@ def _claim_counts(claims: ClaimCounts) -> str:
         f"{claims.n_without} samples without claims{f' ({kinds})' if kinds else ''}, "
         f"{claims.n_invented} invented claims dropped"
     )
+
+
+def _share_told(told: EchoCounts) -> str:
+    """How many statements the single calls told, and how."""
+    n_told = told.n_once + told.n_split + told.n_repeated
+    share = "" if told.coverage is None else f" ({told.coverage:.1%})"
+    how = f"{told.n_once} once, {told.n_split} in parts, {told.n_repeated} repeated"
+    return f"{n_told} of {n_told + told.n_missing} statements{share}: {how}; {told.n_missing} asked one by one"
+
+
+def _item_counts(told: EchoCounts) -> str:
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in told.errors.items())
+    short = f"; not whole: {kinds}" if kinds else ""
+    return f"{told.n_items} in {told.n_samples} replies, {told.n_invented} of them no statement of the reference{short}"
 
 
 def _tokens(usage: Usage) -> str:
@@ -182,7 +224,8 @@ def _tokens(usage: Usage) -> str:
 
 def _time(header: RunHeader) -> str:
     speed = rates(header.summary, header.usage, seconds=header.seconds)
-    told = f", a second: {speed.verdicts:.3g} verdicts, {speed.samples:.3g} samples" if speed else ""
+    verdicts = f"{speed.verdicts:.3g} verdicts, " if speed and speed.verdicts else ""
+    told = f", a second: {verdicts}{speed.samples:.3g} samples" if speed else ""
     computed = f", {speed.computed_prompt_tokens:.3g} prompt tokens computed" if speed and header.usage.requests else ""
     return f"{header.seconds:.1f} s{told}{computed}"
 

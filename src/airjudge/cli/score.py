@@ -24,7 +24,17 @@ from airjudge.cli.options import Columns, Currency, Data, Maker, PriceIn, PriceO
 
 class _Method(StrEnum):
     pointwise = "pointwise"
+    reasoned = "reasoned"
     ragas = "ragas"
+    opik = "opik"
+
+
+_METHODS = (
+    "pointwise: a question a statement, answered by one token, whose probability is the verdict's. reasoned: the same, "
+    "with a reason before the verdict: many more tokens, and probabilities close to 0 or 1. ragas: the seed's single "
+    "call on all statements; what its reply leaves out is asked pointwise. opik: a grade of a "
+    "response, which is no recall."
+)
 
 
 class _Reasons(StrEnum):
@@ -73,9 +83,7 @@ def score(
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Send data to an address outside this network.")
     ] = False,
-    method: Annotated[_Method, typer.Option(help="One question a statement, or the seed's single call.")] = (
-        _Method.pointwise
-    ),
+    method: Annotated[_Method, typer.Option(help=_METHODS)] = _Method.pointwise,
     statements: Statements = Maker.given,
     statements_from: Annotated[
         Path | None,
@@ -155,10 +163,10 @@ def score(
     from airjudge.cli.progress import display
     from airjudge.datasets import open_source, parse_mapping
     from airjudge.judge import JudgeSettings
-    from airjudge.metrics import ContextRecall
+    from airjudge.metrics import ContextRecall, GradedContextRecall
     from airjudge.run import RunSettings, check_repeated, repeat_folders, score_repeatedly
 
-    refuse_useless_options(context, metric)
+    refuse_useless_options(context, metric, method.value)
     comparing = metric_without_judge(metric, distance, threshold=threshold)
     named = Named(judge, tuple(base_url or ()), model=model, api_key_env=api_key_env, allow_remote=allow_remote)
     gates = gates_asked(fail_under, None if fail_on is None else fail_on.value, max_failed=max_failed)
@@ -167,7 +175,7 @@ def score(
     source = open_source(
         data,
         mapping=parse_mapping(columns or ()),
-        required=(comparing or ContextRecall).required,
+        required=(comparing or (GradedContextRecall if method is _Method.opik else ContextRecall)).required,
         spool=out / "input",
         overwrite=overwrite,
     )

@@ -35,11 +35,13 @@ def compare_runs(
 
     Raises:
         InputError: If there is nothing to compare, a run is given twice, or a column or all labels are foreign to them.
-        StatementsDiffer: If runs do not hold the same statements, unless their scores alone are wanted.
+        StatementsDiffer: If runs do not hold the same statements, unless scores alone are wanted, or one is graded.
         StorageFailed: If a repeat cannot be read.
     """
     settings = settings or CompareSettings()
     check_runs(runs, labels)
+    if any(run.state.signature.is_graded for run in runs):  # a grade is of no statement
+        settings = settings.model_copy(update={"scores_only": True})
     laid = _laid(runs, labels, settings)
     frame, judges = laid.frame, laid.judges
     columns = [read_column(name, laid.records, frame=frame) for name in dict.fromkeys(settings.by)]

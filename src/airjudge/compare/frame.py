@@ -138,8 +138,12 @@ def without_statements(frame: Frame) -> Frame:
 
 
 def _all_units(records: Sequence[ScoredSample]) -> tuple[Unit, ...]:
-    """Statements of a sample: those of a record that did not fail, and what failed ones hold besides."""
-    ordered = sorted(records, key=lambda one: one.status == "failed")
+    """Statements of a sample: those of a record that did not fail, and what failed ones hold besides.
+
+    A record that is scored without any is a grade, and says nothing of them.
+    """
+    ruled = [one for one in records if one.statements or one.status != "scored"] or records
+    ordered = sorted(ruled, key=lambda one: one.status == "failed")
     units = units_of(ordered[0])
     if ordered[0].status != "failed" or all(units_of(one) == units for one in ordered):
         return units

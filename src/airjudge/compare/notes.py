@@ -25,12 +25,27 @@ def notes_on(
     """All sentences, in the order of a reader's concern."""
     named = dict(zip(names_of(runs), runs, strict=True))
     return (
+        *_on_grades(named),
         *_on_data(named),
         *_on_runs(named),
         *(_on_labels(labels, people) if labels and people else ()),
         *(_on_calibrations(named) if labels else ()),
         *_on_corrections(figures, settings),
     )
+
+
+def _on_grades(named: dict[str, OpenedRun]) -> Iterator[str]:
+    """A grade of a response and a share of statements share their range and nothing else."""
+    graded = [name for name, run in named.items() if run.state.signature.is_graded]
+    others = [name for name in named if name not in graded]
+    if graded and others:
+        yield (
+            f"the scores of {', '.join(graded)} and of {', '.join(others)} are not the same quantity: grades of the "
+            "response as a whole (method opik), and shares of what is to be found that the contexts hold. Order and "
+            "correlation can be compared; a difference of means, its tests and a common gate say nothing"
+        )
+    elif graded:
+        yield "the scores are grades of responses (method opik) and no recall, which other methods give"
 
 
 def _on_data(named: dict[str, OpenedRun]) -> Iterator[str]:

@@ -16,10 +16,10 @@ from typing import Any, Final, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from airjudge.errors import AirjudgeError, EvaluationError
-from airjudge.judge import Judge
+from airjudge.judge import Judge, check_method
 from airjudge.metrics import record, without_contexts
 from airjudge.resident import resident
-from airjudge.schema import ReasonsPolicy, Record, Sample, ScoredSample, Signature, Verdict
+from airjudge.schema import Made, ReasonsPolicy, Record, Sample, ScoredSample, Signature, Verdict
 from airjudge.statements import split_statements
 
 __all__ = [
@@ -136,7 +136,7 @@ class ContextualRecallMetric:
             evaluation_template: What judges are asked is ours, and part of the signature.
 
         Raises:
-            ValueError: If something is chosen that there is only in deepeval.
+            ValueError: If something is chosen that there is only in deepeval, or a judge grades instead.
             TypeError: If the model is an object of deepeval's.
         """
         _refuse_foreign(system_one_model, eval_mode, evaluation_template)
@@ -265,6 +265,8 @@ def _check_model(model: object) -> None:
             f"got {type(model).__name__}. To keep deepeval's metric and change its model, see airjudge.integrations."
         )
         raise TypeError(msg)
+    if isinstance(model, Judge):
+        check_method(model.settings.method, grades=False)
 
 
 def _text(field: str, value: object) -> str:
@@ -307,7 +309,7 @@ async def _ruled(judge: Judge, *, sample: Sample, reasons: ReasonsPolicy) -> Mea
         EvaluationError: If a statement could not be judged.
     """
     statements = sample.statements or ()
-    outcomes = await judge.rule(sample, statements, reasons=reasons)
+    outcomes = await judge.rule(sample, Made(statements=statements), reasons=reasons)
     for outcome in outcomes:
         if isinstance(outcome, EvaluationError):
             raise outcome

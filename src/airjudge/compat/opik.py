@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, Final, TypedDict
 
 from airjudge.errors import EvaluationError
-from airjudge.judge import Judge, JudgeSettings
+from airjudge.judge import Judge, JudgeSettings, check_method
 from airjudge.metrics import GradedContextRecall, GradedResult
 from airjudge.resident import ResidentJudge, resident
 from airjudge.schema import GradedExample
@@ -90,8 +90,8 @@ class ContextRecall:
             temperature: The same; 0 if it is not given.
 
         Raises:
-            ValueError: If an example lacks something, by its number; or if what is a judge's own is set
-                beside one.
+            ValueError: If an example is unusable, by its number; if a judge does not grade, or has settings of its
+                own beside which others are given.
             TypeError: If the model is an object of opik's.
         """
         _say_what_is_not_sent(track, project_name)
@@ -138,12 +138,13 @@ class ContextRecall:
 
     def _result(self, graded: GradedResult) -> ScoreResult:
         if graded.value is None:
-            raise MetricComputationError(graded.error.message if graded.error else "the judge gave no grade")
+            msg = "the judge gave no grade"
+            raise MetricComputationError(msg)
         signature = {"signature": str(graded.signature)}
         return ScoreResult(self.name, graded.value, graded.reason, metadata=signature)
 
 
-def _judge_of(model: str | Judge | None, *, seed: int | None, temperature: float | None) -> ResidentJudge:
+def _judge_of(model: object, *, seed: int | None, temperature: float | None) -> ResidentJudge:
     """The judge that a model names, asked as the metric says."""
     if model is not None and not isinstance(model, str | Judge):
         msg = (
@@ -151,9 +152,11 @@ def _judge_of(model: str | Judge | None, *, seed: int | None, temperature: float
             f"got {type(model).__name__}. To keep opik's metric and change its model, see airjudge.integrations."
         )
         raise TypeError(msg)
-    if isinstance(model, Judge) and (seed, temperature) != (None, None):
-        msg = "seed and temperature are a judge's own: set them in its JudgeSettings"
-        raise ValueError(msg)
+    if isinstance(model, Judge):
+        check_method(model.settings.method, grades=True)
+        if (seed, temperature) != (None, None):
+            msg = "seed and temperature are a judge's own: set them in its JudgeSettings"
+            raise ValueError(msg)
     given = {"seed": seed, "temperature": temperature}
     chosen = {name: value for name, value in given.items() if value is not None}
     return resident(model, settings=JudgeSettings.model_validate({"method": "opik", **chosen}))

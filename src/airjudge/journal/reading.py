@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from airjudge.errors import InputError, StorageFailed
 from airjudge.journal.store import JOURNAL, VERSION, storable, storage
-from airjudge.schema import Claims, Made, SampleError, ScoredSample, Statement, Usage, Verdict
+from airjudge.schema import Claims, Echoes, Made, SampleError, ScoredSample, Statement, Usage, Verdict
 
 _VERDICT = "number, id, text, attributed, probability, reason"
 
@@ -133,12 +133,21 @@ class Reader:
             return Made(statements=listed, claims=_claims(claims))
         return None
 
+    def echoes(self, place: int) -> Echoes | None:
+        """The account of the single call on the sample at a place; None if none was made, or not yet."""
+        rows = self.rows("SELECT account FROM echoes WHERE place = ?", place)
+        return next((_echoes(account) for (account,) in rows), None)
+
+    def statements_at(self, place: int) -> tuple[Statement, ...]:
+        """The statements of the finished sample at a place."""
+        rows = self.rows("SELECT id, text FROM verdicts WHERE place = ? ORDER BY number", place)
+        return tuple(Statement(id=str(own), text=str(text)) for own, text in rows)
+
     def statements_of(self, name: str) -> tuple[Statement, ...] | None:
         """The statements of the first finished sample with an id; None if there is none, or it failed without any."""
         query = "SELECT place, status FROM samples WHERE id = ? ORDER BY place LIMIT 1"
         for place, status in self.rows(query, storable(name)):
-            rows = self.rows("SELECT id, text FROM verdicts WHERE place = ? ORDER BY number", _whole(place))
-            found = tuple(Statement(id=str(own), text=str(text)) for own, text in rows)
+            found = self.statements_at(_whole(place))
             return found if found or status == "undefined" else None
         return None
 
@@ -155,7 +164,10 @@ class Reader:
         query = f"SELECT place, {_VERDICT} FROM verdicts ORDER BY place, number"  # noqa: S608
         by_place = groupby(self.rows(query), key=itemgetter(0))
         place, verdicts = next(by_place, (None, iter(())))
-        samples = "SELECT samples.*, made.claims FROM samples LEFT JOIN made USING (place) ORDER BY place"
+        samples = """
+            SELECT samples.*, made.claims, echoes.account FROM samples LEFT JOIN made USING (place)
+            LEFT JOIN echoes USING (place) ORDER BY place
+        """
         for row in self.rows(samples):
             while place is not None and _whole(place) < _whole(row[0]):  # verdicts of an unfinished sample
                 place, verdicts = next(by_place, (None, iter(())))
@@ -191,7 +203,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSample:
-    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, claims = row
+    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, reason, claims, account = row
     return ScoredSample.model_validate(
         {
             "id": name,
@@ -202,13 +214,19 @@ def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSam
             "group": group,
             "empty_contexts": bool(empty_contexts),
             "claims": _claims(claims),
+            "echoes": _echoes(account),
             "metadata": json.loads(str(metadata)),
+            "reason": _text(reason),
         }
     )
 
 
 def _claims(text: object) -> Claims | None:
     return None if text is None else Claims.model_validate_json(str(text))
+
+
+def _echoes(text: object) -> Echoes | None:
+    return None if text is None else Echoes.model_validate_json(str(text))
 
 
 def _verdict(row: tuple[object, ...]) -> Verdict:

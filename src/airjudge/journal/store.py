@@ -16,11 +16,11 @@ from pydantic import JsonValue
 
 from airjudge.errors import InputError, StorageFailed
 from airjudge.journal.failpoints import failpoint
-from airjudge.schema import Claims, Made, ScoredSample, Verdict
+from airjudge.schema import Claims, Echoes, Made, ScoredSample, Verdict
 
 JOURNAL: Final = "journal.sqlite"
 JOURNAL_FILES: Final = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
-VERSION: Final = 2
+VERSION: Final = 3
 
 _TABLES: Final = """
 CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -31,7 +31,7 @@ CREATE TABLE starts (
 CREATE TABLE samples (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL, content BLOB, taken INTEGER NOT NULL, status TEXT NOT NULL,
     score REAL, error_kind TEXT, error_message TEXT, cluster TEXT, empty_contexts INTEGER NOT NULL,
-    metadata TEXT NOT NULL
+    metadata TEXT NOT NULL, reason TEXT
 );
 CREATE INDEX samples_by_id ON samples (id);
 CREATE INDEX samples_by_content ON samples (content);
@@ -40,6 +40,7 @@ CREATE TABLE verdicts (
     attributed INTEGER, probability REAL, reason TEXT, PRIMARY KEY (place, number)
 ) WITHOUT ROWID;
 CREATE TABLE made (place INTEGER PRIMARY KEY, statements TEXT NOT NULL, claims TEXT NOT NULL);
+CREATE TABLE echoes (place INTEGER PRIMARY KEY, account TEXT NOT NULL);
 """
 
 
@@ -59,15 +60,19 @@ class Row:
 
 @dataclass(slots=True)
 class Group:
-    """What one transaction brings: verdicts by place and number, finished samples, made statements by place."""
+    """What one transaction brings: verdicts by place and number, finished samples, made statements by place.
+
+    The account of a single call stands beside the verdicts of its reply: there is no telling one without the other.
+    """
 
     verdicts: dict[tuple[int, int], Verdict] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     made: dict[int, Made] = field(default_factory=dict)
+    echoes: dict[int, Echoes] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Count what is to be written."""
-        return len(self.made) + len(self.verdicts) + len(self.rows)
+        return len(self.made) + len(self.echoes) + len(self.verdicts) + len(self.rows)
 
 
 class Store:
@@ -177,11 +182,15 @@ class Store:
                 [_made_row(place, one) for place, one in group.made.items()],
             )
             database.executemany(
+                "INSERT OR REPLACE INTO echoes VALUES (?, ?)",
+                [(place, one.model_dump_json()) for place, one in group.echoes.items()],
+            )
+            database.executemany(
                 "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [_verdict_row(place, number, one) for (place, number), one in group.verdicts.items()],
             )
             database.executemany(
-                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [_sample_row(row) for row in group.rows],
             )
             database.execute("UPDATE starts SET seconds = ?, usage = ? WHERE number = ?", (*spent, start))
@@ -247,6 +256,7 @@ def _sample_row(row: Row) -> tuple[str | int | float | bytes | None, ...]:
         scored.group and storable(scored.group),
         scored.empty_contexts,
         json.dumps(dict(scored.metadata)),
+        None if scored.reason is None else storable(scored.reason),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from airjudge.errors import AirjudgeError, StorageFailed
 from airjudge.journal.store import Group, Row, Store
-from airjudge.schema import Made, Verdict
+from airjudge.schema import Echoes, Made, Verdict
 
 GROUP_SIZE: Final = 32
 GROUP_SECONDS: Final = 0.05
@@ -57,16 +57,20 @@ class Writer:
         self._thread.join()
         self._refuse_after_failure()
 
-    def put_verdicts(self, place: int, verdicts: Mapping[int, Verdict]) -> None:
+    def put_verdicts(self, place: int, verdicts: Mapping[int, Verdict], echoes: Echoes | None = None) -> None:
         """Take verdicts on the sample at a place; a later one on the same statement replaces an earlier one.
+
+        Those of a single call come with its account, and are committed with it or not at all.
 
         Raises:
             StorageFailed: If an earlier group could not be committed.
         """
         with self._changed:
             self._refuse_after_failure()
-            if not verdicts:
+            if not verdicts and echoes is None:
                 return
+            if echoes is not None:
+                self._pending.echoes[place] = echoes
             self._pending.verdicts.update({(place, number): one for number, one in verdicts.items()})
             self._tell_the_thread()
 

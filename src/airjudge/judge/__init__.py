@@ -6,7 +6,7 @@ from airjudge.judge.flow import first_context_of, together
 from airjudge.judge.judge import Judge
 from airjudge.judge.loops import refuse_running_loop
 from airjudge.judge.methods import METHODS, NOTHING_KNOWN, Numbered, OnVerdicts, Outcome, fitting, unheard, verdict_of
-from airjudge.judge.settings import JudgeSettings
+from airjudge.judge.settings import JudgeSettings, check_method
 
 __all__ = [
     "METHODS",
@@ -17,6 +17,7 @@ __all__ = [
     "OnVerdicts",
     "Outcome",
     "ServerFacts",
+    "check_method",
     "first_context_of",
     "fitting",
     "prove",

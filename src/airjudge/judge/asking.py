@@ -2,13 +2,14 @@
 
 import asyncio
 from copy import copy
+from dataclasses import replace
 
 from airjudge import decoding, prompts
 from airjudge.backends import faults
 from airjudge.backends.faults import FAULTS, TABLE, Fault, FaultKind, kind_of
-from airjudge.calibration import Calibration
 from airjudge.errors import AirjudgeError, EnforcementMissing, PromptTooLong, ReplyRefused
 from airjudge.judge.pool import Member, Pool, Seat
+from airjudge.judge.settings import JudgeSettings
 from airjudge.judge.watch import Watch
 from airjudge.prompts import Form
 from airjudge.schema import Completion, Pointwise, Question, Sample, Verdict
@@ -25,13 +26,12 @@ class Asker:
         pool: Pool,
         watch: Watch,
         *,
-        pointwise: Pointwise,
+        settings: JudgeSettings,
         form: Form = prompts.plain,
-        calibration: Calibration | None = None,
     ) -> None:
-        """Ask the servers of a pool; `pointwise` tells a method what to ask about a statement, `form` in which form."""
-        self._pool, self._watch, self.pointwise, self.form = pool, watch, pointwise, form
-        self._calibration, self._seat = calibration, Seat()
+        """Ask the servers of a pool; `settings` tell a method what to ask about a statement, `form` in which form."""
+        self._pool, self._watch, self.form, self._seat = pool, watch, form, Seat()
+        self._settings, self.pointwise = settings, settings.pointwise or Pointwise()
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
@@ -42,7 +42,8 @@ class Asker:
 
     def calibrated(self, verdict: Verdict) -> Verdict:
         """A verdict as the judge's calibration has it, where there is one."""
-        return verdict if self._calibration is None else self._calibration.apply(verdict)
+        calibration = self._settings.calibration
+        return verdict if calibration is None else calibration.apply(verdict)
 
     async def ask(self, question: Question) -> Completion:
         """Ask, and check the reply against the schema's automaton.
@@ -52,7 +53,7 @@ class Asker:
             JudgeError: If no question can be answered any more.
         """
         await self._check_length(question)
-        completion = await self._completed(question)
+        completion = await self._completed(replace(question, sampling=self._settings.sampling))
         try:
             decoding.check_reply(question.schema, completion)
         except ReplyRefused:

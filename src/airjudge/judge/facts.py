@@ -5,6 +5,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from airjudge.schema import Record
+from airjudge.signature import Provenance
+from airjudge.version import __version__
 
 Thinking = Literal["on", "off"]
 
@@ -35,6 +37,16 @@ class ServerFacts(Record):
         if self.host is not None:
             return self.host
         return f"vllm-{self.version}" if self.version else "unknown-server"
+
+    def provenance(self, name: str | None, weights: str) -> Provenance:
+        """Who answers: a judge by its name, or by that of its model."""
+        return Provenance(
+            judge=name or self.model,
+            weights=weights,
+            enforcement=self.enforcement,
+            server=self.server,
+            airjudge=__version__,
+        )
 
     def decoding(self) -> dict[str, JsonValue]:
         """How it decodes, as a signature names it: greedily, but for what a provider does otherwise."""

@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import JsonValue
 
-from airjudge import prompts, scoring
+from airjudge import decoding, grading, prompts
 from airjudge.backends.hosted import HostedBackend
 from airjudge.backends.vllm import Connection, VllmBackend
 from airjudge.errors import InputError, JudgesDiffer
@@ -22,23 +22,21 @@ from airjudge.judge.limit import MOST, AdaptiveLimit
 from airjudge.judge.making import made_by, warm_up
 from airjudge.judge.methods import METHODS, NOTHING_KNOWN, Numbered, OnVerdicts, Outcome, fitting, unheard, with_reasons
 from airjudge.judge.pool import Member, Pool
-from airjudge.judge.settings import LEAST_WAIT_S, WAIT_S, JudgeSettings
+from airjudge.judge.settings import LEAST_WAIT_S, WAIT_S, JudgeSettings, check_method
 from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
+    GradedExample,
     Made,
-    Pointwise,
     ReasonsPolicy,
     Sample,
     ServerUse,
     Signature,
-    Statement,
     StatementMaker,
     Usage,
 )
 from airjudge.server import Server, running, serve
-from airjudge.signature import Provenance, make_signature
-from airjudge.version import __version__
+from airjudge.signature import make_signature
 from airjudge.weights import Progress, silent
 
 
@@ -227,14 +225,7 @@ class Judge:
             self._pool = self._new_pool(self._facts)
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
-        how = self.settings
-        return Asker(
-            self._pool,
-            watch,
-            pointwise=how.pointwise or Pointwise(),
-            form=self._form,
-            calibration=how.calibration,
-        )
+        return Asker(self._pool, watch, settings=self.settings, form=self._form)
 
     async def _proved_alike(self) -> ServerFacts:
         """Prove every server; those that are away are waited for only where that was asked for."""
@@ -286,7 +277,7 @@ class Judge:
     async def rule(
         self,
         sample: Sample,
-        statements: Sequence[Statement],
+        made: Made,
         *,
         reasons: ReasonsPolicy = "none",
         known: Numbered = NOTHING_KNOWN,
@@ -296,11 +287,13 @@ class Judge:
 
         Args:
             sample: Its contexts and question are shown to the judge.
-            statements: What to rule on, with distinct ids.
+            made: The statements to rule on, with distinct ids; with the account of their single call, that is not
+                made again.
             reasons: Which verdicts to explain: none, the misses, or all.
             known: Verdicts of an earlier call, which are not asked again; one whose id and text are not
                 those of the statement with its number is ignored.
-            on_verdicts: Told of verdicts as they arrive, and again of one that got its reason.
+            on_verdicts: Told of verdicts as they arrive, and again of one that got its reason; with those of a single
+                call of its account.
 
         Returns:
             One outcome a statement, in order: a verdict, or the error of that statement alone.
@@ -308,47 +301,51 @@ class Judge:
         Raises:
             JudgeError: If the server cannot judge any sample any more.
         """
+        check_method(self.settings.method, grades=False)
         asker = self._open_asker().about(sample)
         outcomes = await METHODS[self.settings.method](
-            asker, sample, statements, known=fitting(known, statements), on_verdicts=on_verdicts
+            asker, sample, made, known=fitting(known, made.statements), on_verdicts=on_verdicts
         )
         return await with_reasons(asker, sample, outcomes, reasons=reasons, on_verdicts=on_verdicts)
 
-    def signature(self, statements: StatementMaker) -> Signature:
-        """What makes this judge's scores comparable; known once the judge was entered.
+    async def grade(self, sample: Sample, *, examples: Sequence[GradedExample] | None = None) -> decoding.Grade:
+        """Grade a sample's response, by one question; blank texts are shown as they are.
+
+        Args:
+            sample: With a response.
+            examples: Graded cases that the judge is shown; None means ours.
+
+        Raises:
+            ValueError: If the sample has no response, or the judge is asked by another method.
+            EvaluationError: If there is no grade of this sample.
+            JudgeError: If the server cannot judge any sample any more.
+        """
+        check_method(self.settings.method, grades=True)
+        asker = self._open_asker().about(sample)
+        question = asker.form(grading.grade(sample, examples))
+        return decoding.read_grade(question.schema, await asker.ask(question))
+
+    def signature(self, statements: StatementMaker, *, examples: Sequence[GradedExample] | None = None) -> Signature:
+        """What makes this judge's scores comparable, graded by these examples; known once the judge was entered.
 
         Raises:
             ValueError: If the judge was never entered: its server is not known yet.
         """
         calibration = self.settings.calibration
-        return self._signature(statements, calibration.decoding() if calibration else {})
+        prompt = prompts.wording(self.settings.method, self._form, statements=statements, examples=examples)
+        return self._signature(statements, prompt, calibration.decoding() if calibration else {})
 
     def uncalibrated_signature(self, statements: StatementMaker) -> Signature:
         """The signature of the same judge without its calibration, which is what a calibration is bound to."""
-        return self._signature(statements, {})
+        return self._signature(statements, prompts.wording(self.settings.method, self._form, statements=statements), {})
 
-    def _signature(self, statements: StatementMaker, calibrated: Mapping[str, JsonValue]) -> Signature:
-        facts, how = self._known_facts(), self.settings.pointwise or Pointwise()
-        provenance = Provenance(
-            judge=self._name or facts.model,
-            weights=self.weights,
-            enforcement=facts.enforcement,
-            server=facts.server,
-            airjudge=__version__,
-        )
-        return make_signature(
-            provenance,
-            self.settings.method,
-            prompt=prompts.wording(self.settings.method, self._form, statements=statements),
-            statements=statements,
-            decoding={
-                **facts.decoding(),
-                "threshold": scoring.THRESHOLD,
-                **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
-                **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
-                **calibrated,
-            },
-        )
+    def _signature(
+        self, statements: StatementMaker, prompt: JsonValue, calibrated: Mapping[str, JsonValue]
+    ) -> Signature:
+        facts, how = self._known_facts(), self.settings
+        provenance = facts.provenance(self._name, self.weights)
+        decoded = {**facts.decoding(), **how.decoding(facts.left_out), **calibrated}
+        return make_signature(provenance, how.method, prompt=prompt, statements=statements, decoding=decoded)
 
     @property
     def max_in_flight(self) -> int:

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol, TypeGuard
 
 from airjudge import decoding, prompts, scoring
 from airjudge.alignment import align
-from airjudge.errors import EvaluationError, ReplyRefused
+from airjudge.errors import EvaluationError, PromptTooLong, ReplyRefused, ReplyRunaway, ReplyTruncated
 from airjudge.judge.asking import Asker
-from airjudge.schema import Prior, Question, ReasonsPolicy, Sample, Statement, Verdict
+from airjudge.schema import Echoes, Made, Prior, Question, ReasonsPolicy, Sample, Statement, Verdict
 
 Outcome = Verdict | EvaluationError
 """What became of one statement."""
@@ -17,15 +18,25 @@ Outcome = Verdict | EvaluationError
 Numbered = Mapping[int, Verdict]
 """Verdicts by the 0-based number of their statement in the sample."""
 
-OnVerdicts = Callable[[Numbered], None]
-"""Takes verdicts as they arrive; those of one reply come together."""
 
+class OnVerdicts(Protocol):
+    """Takes verdicts as they arrive; those of one reply come together, with the account of a single call."""
+
+    def __call__(self, verdicts: Numbered, /, echoes: Echoes | None = None) -> None:
+        """Take verdicts of one reply, and how its items fit all statements if it was on all of them."""
+
+
+Ask = Callable[[Asker, Sample, Statement], Coroutine[None, None, Outcome]]
+"""Asks about one statement."""
+
+_NO_VERDICT: Final = (ReplyTruncated, ReplyRunaway, ReplyRefused, PromptTooLong)
+"""What keeps a judge from a verdict behind a reason, and perhaps not from one alone: it takes no room."""
 
 NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
 """No statement has a verdict yet."""
 
 
-def unheard(_: Numbered) -> None:
+def unheard(_: Numbered, /, echoes: Echoes | None = None) -> None:
     """Let verdicts arrive unheard: they are in the outcomes too."""
 
 
@@ -42,19 +53,47 @@ class Method(Protocol):
     """Rules on all statements of a sample."""
 
     async def __call__(
-        self, asker: Asker, sample: Sample, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
+        self, asker: Asker, sample: Sample, made: Made, *, known: Numbered, on_verdicts: OnVerdicts
     ) -> list[Outcome]:
         """Give one outcome a statement, in order; known ones are not asked, new ones are told as they arrive."""
 
 
 async def pointwise(
-    asker: Asker, sample: Sample, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
+    asker: Asker, sample: Sample, made: Made, *, known: Numbered, on_verdicts: OnVerdicts
 ) -> list[Outcome]:
-    """One constrained token a question: the first statement goes alone, the others follow on its cached prefix."""
+    """One constrained token a question; several questions a statement where the judge is better by that."""
+    return await _one_by_one(_Asked(asker, sample, _ruled), made.statements, known=known, on_verdicts=on_verdicts)
+
+
+async def reasoned(
+    asker: Asker, sample: Sample, made: Made, *, known: Numbered, on_verdicts: OnVerdicts
+) -> list[Outcome]:
+    """A reason and then the verdict, one statement a call; without a usable reply the one-token question decides.
+
+    So every statement gets a verdict that parses. The probability is that of the digit behind the reason, which
+    has settled it: it saturates. One that the one-token question gives is of another kind; its verdict has no reason.
+    """
+    asked = _Asked(asker, sample, _ruled_with_reason)
+    return await _one_by_one(asked, made.statements, known=known, on_verdicts=on_verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How statements of a sample are asked about, one by one."""
+
+    asker: Asker
+    sample: Sample
+    ask: Ask
+
+
+async def _one_by_one(
+    asked: _Asked, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
+) -> list[Outcome]:
+    """One outcome a statement: the first statement goes alone, the others follow on its cached prefix."""
     outcomes: dict[int, Outcome] = dict(known)
 
     async def rule(number: int) -> None:
-        outcome = await _ruled(asker, sample, statements[number])
+        outcome = await asked.ask(asked.asker, asked.sample, statements[number])
         outcomes[number] = outcome
         if isinstance(outcome, Verdict):
             on_verdicts({number: outcome})
@@ -87,6 +126,19 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     return asker.calibrated(verdict_of(statement, label=replies[0][0], probability=probability))
 
 
+async def _ruled_with_reason(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
+    """Rule on one statement after a reason; one that led to no verdict is dropped, as it may argue for the other."""
+    posed = asker.form(prompts.reasoned(sample, statement))
+    try:
+        reason, label, probability = decoding.read_reasoned(posed.schema, await asker.ask(posed))
+    except _NO_VERDICT:
+        return await _ruled(asker, sample, statement)
+    except EvaluationError as error:
+        return error
+    verdict = verdict_of(statement, label=label, probability=probability).model_copy(update={"reason": reason})
+    return asker.calibrated(verdict)
+
+
 def _joint_probability(found: Sequence[float | None], prior: Prior | None) -> float | None:
     """One probability from those of all questions about a statement; None where one of them has none.
 
@@ -113,37 +165,41 @@ def verdict_of(statement: Statement, *, label: bool, probability: float | None) 
     return Verdict(id=statement.id, text=statement.text, attributed=attributed, probability=probability)
 
 
-async def ragas(
-    asker: Asker, sample: Sample, statements: Sequence[Statement], *, known: Numbered, on_verdicts: OnVerdicts
-) -> list[Outcome]:
+async def ragas(asker: Asker, sample: Sample, made: Made, *, known: Numbered, on_verdicts: OnVerdicts) -> list[Outcome]:
     """The seed's single call for all statements; those that its reply leaves out are asked pointwise.
 
-    The judge echoes, splits and drops statements as it likes, so its items are aligned to ours. A
-    statement in several items is attributed if all of them are. Known verdicts show that the single call
-    was made before: only the completion is left.
+    The judge echoes, splits and drops statements as it likes, so its items are aligned to ours, and the account of
+    that is told with the verdicts. A statement in several items is attributed if all of them are. An account, or
+    known verdicts, show that the single call was made before: only the completion is left. It is made once, never
+    with a longer prompt.
     """
-    if not known:
+    if made.statements and made.echoes is None and not known:
         try:
-            known = await _single_call(asker, sample, statements)
+            known, echoes = await _single_call(asker, sample, made.statements)
         except EvaluationError as error:
-            return [error for _ in statements]
-        if known:
-            on_verdicts(known)
-    return await pointwise(asker, sample, statements, known=known, on_verdicts=on_verdicts)
+            return [error for _ in made.statements]
+        on_verdicts(known, echoes)
+    return await pointwise(asker, sample, made, known=known, on_verdicts=on_verdicts)
 
 
-async def _single_call(asker: Asker, sample: Sample, statements: Sequence[Statement]) -> dict[int, Verdict]:
-    """Verdicts on the statements that the reply has items for; on none if it is outside its automaton."""
+async def _single_call(
+    asker: Asker, sample: Sample, statements: Sequence[Statement]
+) -> tuple[dict[int, Verdict], Echoes]:
+    """Verdicts on the statements that the reply has items for, and its account; a useless reply has no items."""
+    question = asker.form(prompts.ragas(sample))
     try:
-        items = decoding.read_classifications(await asker.ask(asker.form(prompts.ragas(sample))))
-    except ReplyRefused:
-        items = []
-    found = align(statements, [item.statement for item, _ in items])
-    return {
+        completion = await asker.ask(question)
+        items = decoding.read_classifications(completion)
+        short: EvaluationError | None = decoding.why_short(question.schema, completion)
+    except ReplyRefused as error:
+        items, short = [], error
+    aligned = align(statements, [item.statement for item, _ in items])
+    verdicts = {
         number: asker.calibrated(_joined(statements[number], [items[index] for index in indices]))
-        for number, indices in enumerate(found)
+        for number, indices in enumerate(aligned.ruled)
         if indices
     }
+    return verdicts, aligned.echoes.model_copy(update={"error": short.kind if short else None})
 
 
 def _joined(statement: Statement, items: Sequence[tuple[decoding.Classification, float | None]]) -> Verdict:
@@ -189,4 +245,4 @@ async def _explained(asker: Asker, sample: Sample, verdict: Verdict) -> Verdict:
         return verdict  # a verdict stands without its reason
 
 
-METHODS: Mapping[str, Method] = {"pointwise": pointwise, "ragas": ragas}
+METHODS: Mapping[str, Method] = {"pointwise": pointwise, "reasoned": reasoned, "ragas": ragas}

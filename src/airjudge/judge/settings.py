@@ -1,11 +1,13 @@
 """How a judge is asked."""
 
+from collections.abc import Collection
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from airjudge.calibration import Calibration
-from airjudge.schema import Pointwise, Price, Record
+from airjudge.schema import Pointwise, Price, Record, Sampling
+from airjudge.scoring import THRESHOLD
 
 WAIT_S = 300.0
 """Seconds that a running run waits for its server: a restart takes one to four minutes, and the night is long."""
@@ -16,18 +18,19 @@ LEAST_WAIT_S = 4.0
 class JudgeSettings(Record):
     """How a judge is asked.
 
-    `method` is pointwise or ragas; `concurrency` counts requests in flight, over all servers, and `auto`
-    finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix cache of
-    this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
+    `method` is pointwise, reasoned, ragas, or opik, which grades; `concurrency` counts requests in flight, over all
+    servers, and `auto` finds a number for each; `timeout_s` is for one request; `cache_salt` keeps the server's prefix
+    cache of this run apart from other tenants'. `wait_for_server_s` is how long a server that is away is waited
     for: None means not at all before the first question, and `WAIT_S` once the run has begun. `pointwise` is
     what is asked about a statement: None means what the judge's profile says, and one phrasing without a
     prior behind a bare base URL; `profile` names the one that the user's servers run. `requests_per_minute` and
     `tokens_per_minute` hold requests back; `price` is what tokens cost, and `max_cost` what a run may cost, in
     the same currency, before it stops. `calibration` maps probabilities and sets the threshold; it must be
-    this judge's.
+    this judge's. `temperature` and `seed` are sent with questions about samples, 0 for a seed of None; questions
+    that prove something are always asked at temperature 0.
     """
 
-    method: Literal["pointwise", "ragas"] = "pointwise"
+    method: Literal["pointwise", "reasoned", "ragas", "opik"] = "pointwise"
     concurrency: Annotated[int, Field(ge=1, le=4096)] | Literal["auto"] = "auto"
     timeout_s: float = Field(default=300.0, gt=0)
     wait_for_server_s: float | None = Field(default=None, ge=0)
@@ -39,6 +42,30 @@ class JudgeSettings(Record):
     price: Price | None = None
     max_cost: float | None = Field(default=None, ge=0)
     calibration: Calibration | None = None
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How replies about samples are drawn."""
+        return Sampling(self.temperature, self.seed or 0)
+
+    def decoding(self, left_out: Collection[str] = ()) -> dict[str, JsonValue]:
+        """What of them can change a reply or a verdict, as a signature names it; without fields that are not sent."""
+        how, sampling = self.pointwise or Pointwise(), self.sampling
+        told: dict[str, JsonValue] = {
+            **({"temperature": sampling.temperature} if sampling.temperature else {}),
+            **({"seed": sampling.seed} if sampling.seed else {}),
+        }
+        drawn = {name: value for name, value in told.items() if name not in left_out}
+        if self.method == "opik":
+            return drawn
+        return {
+            **drawn,
+            "threshold": THRESHOLD,
+            **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
+            **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
+        }
 
     @model_validator(mode="after")
     def _a_limit_has_a_price(self) -> Self:
@@ -46,3 +73,16 @@ class JudgeSettings(Record):
             msg = "max_cost needs a price"
             raise ValueError(msg)
         return self
+
+
+def check_method(method: str, *, grades: bool) -> None:
+    """Refuse to have a judge grade that rules on statements, or the other way round.
+
+    Raises:
+        ValueError: With the settings that it takes.
+    """
+    if grades is not (method == "opik"):
+        does = "rules on statements" if grades else "grades responses"
+        wanted = 'GradedContextRecall needs JudgeSettings(method="opik")' if grades else "use GradedContextRecall"
+        msg = f"a judge of method {method} {does}: {wanted}"
+        raise ValueError(msg)

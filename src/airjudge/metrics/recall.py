@@ -2,12 +2,23 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from airjudge import scoring
 from airjudge.errors import EmptyContexts, EvaluationError
-from airjudge.judge import NOTHING_KNOWN, Judge, Numbered, OnVerdicts, Outcome, refuse_running_loop, unheard
+from airjudge.judge import (
+    NOTHING_KNOWN,
+    Judge,
+    Numbered,
+    OnVerdicts,
+    Outcome,
+    check_method,
+    refuse_running_loop,
+    unheard,
+)
 from airjudge.schema import (
+    Echoes,
     Made,
     ReasonsPolicy,
     Record,
@@ -26,13 +37,15 @@ from airjudge.statements import split_statements
 class RecallResult(Record):
     """The recall of one sample, with all that it stands on.
 
-    `value` is in [0, 1]; None if the reference has no statement, or with `error` set.
+    `value` is in [0, 1]; None if the reference has no statement, or with `error` set. `echoes` is the account of
+    the single call, where the method makes one.
     """
 
     value: float | None
     statements: tuple[Verdict, ...]
     signature: Signature
     error: SampleError | None = None
+    echoes: Echoes | None = None
 
 
 class ContextRecall:
@@ -54,7 +67,11 @@ class ContextRecall:
                 reference of a sample without any; `sentences` always splits; `claims` has the judge write
                 atomic claims out of the reference, once, before it rules on them.
             reasons: Which verdicts are explained: none, the misses, or all.
+
+        Raises:
+            ValueError: If the judge grades responses.
         """
+        check_method(judge.settings.method, grades=False)
         self.judge, self.statements, self.reasons = judge, statements, reasons
 
     def score(self, *, user_input: str, retrieved_contexts: Sequence[str], reference: str) -> RecallResult:
@@ -78,11 +95,13 @@ class ContextRecall:
             made = await self.make(sample)
             if isinstance(made, EvaluationError):
                 raise made
-            outcomes = await self.judge.rule(sample, made.statements, reasons=self.reasons)
+            told = _Told(made.echoes, unheard)
+            outcomes = await self.judge.rule(sample, made, reasons=self.reasons, on_verdicts=told)
             for outcome in outcomes:
                 if isinstance(outcome, EvaluationError):
                     raise outcome
-            return self._result(record(sample, made.statements, outcomes))
+            scored = record(sample, made.statements, outcomes)
+            return self._result(scored.model_copy(update={"echoes": told.echoes}))
 
     def batch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
         """Score many samples, in order; one that fails carries its `error` and does not stop the others.
@@ -143,17 +162,17 @@ class ContextRecall:
         The judge must be open. A sample of which a statement failed is `failed` with the kind of the
         first failure and keeps its other verdicts. Without any context that is not blank every
         statement is missed, and the judge is not asked. `made` is what `make` gave for the sample, if it was
-        asked before; `known` and `on_verdicts` are those of `Judge.rule`.
+        asked before, with the account of a single call on them; `known` and `on_verdicts` are those of `Judge.rule`.
         """
         made = made or await self.make(sample)
         if isinstance(made, EvaluationError):
             return failed(sample, made)
         if has_no_context(sample):
             return without_contexts(sample, made.statements, zero_if_empty=zero_if_empty)
-        outcomes = await self.judge.rule(
-            sample, made.statements, reasons=self.reasons, known=known, on_verdicts=on_verdicts
-        )
-        return record(sample, made.statements, outcomes).model_copy(update={"claims": made.claims})
+        told = _Told(made.echoes, on_verdicts)
+        outcomes = await self.judge.rule(sample, made, reasons=self.reasons, known=known, on_verdicts=told)
+        accounts = {"claims": made.claims, "echoes": told.echoes}
+        return record(sample, made.statements, outcomes).model_copy(update=accounts)
 
     def _result(self, scored: ScoredSample) -> RecallResult:
         return RecallResult(
@@ -161,7 +180,20 @@ class ContextRecall:
             statements=scored.statements,
             signature=self.judge.signature(self.statements),
             error=scored.error,
+            echoes=scored.echoes,
         )
+
+
+@dataclass(slots=True)
+class _Told:
+    """Passes verdicts on, and keeps the account of the single call that came with them, or was known before."""
+
+    echoes: Echoes | None
+    on_verdicts: OnVerdicts
+
+    def __call__(self, verdicts: Numbered, /, echoes: Echoes | None = None) -> None:
+        self.echoes = echoes or self.echoes
+        self.on_verdicts(verdicts, echoes)
 
 
 def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[Outcome]) -> ScoredSample:
@@ -212,6 +244,19 @@ def checked_sample(user_input: object, reference: object, retrieved_contexts: ob
     Raises:
         ValueError: If a field is empty or blank, or the contexts are not strings in a list.
     """
+    sample = readable_sample(user_input, reference, retrieved_contexts)
+    if has_no_context(sample):
+        msg = "retrieved_contexts cannot be empty"
+        raise ValueError(msg)
+    return sample
+
+
+def readable_sample(user_input: object, reference: object, retrieved_contexts: object) -> Sample:
+    """The same, but for contexts, which may be empty or blank: then recall is 0, and no judge need be asked.
+
+    Raises:
+        ValueError: If a text is empty or blank, or the contexts are not strings in a list.
+    """
     question = _text("user_input", user_input)
     answer = _text("reference", reference)
     return Sample(id="1", user_input=question, reference=answer, retrieved_contexts=_contexts(retrieved_contexts))
@@ -234,9 +279,6 @@ def _contexts(value: object) -> tuple[str, ...]:
         raise ValueError(msg)  # noqa: TRY004 -- as above
     if not all(isinstance(text, str) for text in value):
         msg = "retrieved_contexts must hold nothing but strings"
-        raise ValueError(msg)
-    if not any(text.strip() for text in value):
-        msg = "retrieved_contexts cannot be empty"
         raise ValueError(msg)
     return tuple(value)
 

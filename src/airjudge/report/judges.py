@@ -39,7 +39,9 @@ def shown(judge: str) -> str:
 
 
 def _scores_only(comparison: Comparison) -> Iterator[str]:
-    if comparison.scores_only:
+    if comparison.scores_only and not comparison.differing:
+        yield "Sample scores alone are compared."
+    elif comparison.scores_only:
         yield (
             f"The runs hold other statements in {comparison.n_differing:,} samples, for example "
             f"{', '.join(comparison.differing)}: sample scores alone are compared."

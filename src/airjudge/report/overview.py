@@ -12,7 +12,7 @@ from airjudge.report.joining import JoinedSample
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.tables import facts, folded, note, number, section, span, table, with_span
 from airjudge.run import OpenedRun, summed_up
-from airjudge.schema import Slice, Summary
+from airjudge.schema import ScoredSample, Slice, Summary
 from airjudge.summary import NONE
 
 N_WORST: Final = 10
@@ -20,11 +20,13 @@ _BY_JUDGE: Final = (
     "Recall of a sample is the share of the reference's statements that the retrieved contexts support, as the judge "
     "rules."
 )
-_WITHOUT_JUDGE: Final = {
+_OTHERWISE: Final = {
     NonLLMContextRecall.name: "Recall of a sample is the share of its reference contexts that a retrieved context is "
     "like, letter by letter; no judge rules.",
     IDBasedContextRecall.name: "Recall of a sample is the share of its reference context ids that were retrieved; no "
     "judge rules.",
+    "opik": "The grade of a sample is how well the response says what the expected answer says, by what the contexts "
+    "tell: one number of the judge's, in steps of 0.1. It is no share of statements, and not comparable with recall.",
 }
 _INTERVAL: Final = "The interval comes from resampling whole groups; without groups, samples."
 
@@ -49,14 +51,20 @@ class Summed:
         """The name of the run's folder."""
         return self.run.name
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether its scores are grades, not recall."""
+        return self.run.state.signature.is_graded
+
 
 def headline(runs: Sequence[Summed]) -> Element:
     """Mean recall of each run, with what it is a mean of."""
     parts: list[Node] = [_panel(one, alone=len(runs) == 1) for one in runs]
     states = [note(_unfinished(one.run)) for one in runs if one.run.state.state != "finished"]
-    meant = dict.fromkeys(_WITHOUT_JUDGE.get(one.run.state.signature.method, _BY_JUDGE) for one in runs)
+    meant = dict.fromkeys(_OTHERWISE.get(one.run.state.signature.method, _BY_JUDGE) for one in runs)
     definition = element("p", {"class": "lede"}, " ".join([*meant, _INTERVAL]))
-    return section("recall", "Context recall", *states, element("div", {"class": "panels"}, *parts), definition)
+    title = "Grades" if all(one.is_graded for one in runs) else "Context recall"
+    return section("recall", title, *states, element("div", {"class": "panels"}, *parts), definition)
 
 
 def _panel(one: Summed, *, alone: bool) -> Element:
@@ -67,7 +75,7 @@ def _panel(one: Summed, *, alone: bool) -> Element:
         element("div", {"class": "range"}, interval(summary.mean, summary.ci95), _ends()),
     ]
     name = None if alone else element("h3", {"dir": "auto"}, one.name)
-    counts = facts(_counts(summary))
+    counts = facts(_counts(one))
     return element(
         "article",
         {"class": "panel"},
@@ -106,19 +114,30 @@ def _between(words: Sequence[Node]) -> Iterator[Node]:
         yield from ((", ", word) if place else (word,))
 
 
-def _counts(summary: Summary) -> Iterator[tuple[str, Node]]:
-    yield "All statements", with_span(summary.micro_mean, summary.micro_ci95)
+def _counts(one: Summed) -> Iterator[tuple[str, Node]]:
+    summary = one.summary
+    if not one.is_graded:
+        yield "All statements", with_span(summary.micro_mean, summary.micro_ci95)
     if summary.n_failed:
         yield "Bounds with the failed ones", span(summary.bounds)
-    known = summary.n_verdicts + summary.n_unjudged
-    share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
-    yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}"
+    if not one.is_graded:
+        known = summary.n_verdicts + summary.n_unjudged
+        share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
+        yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}"
+    if summary.echoes is not None:
+        told = summary.echoes
+        share = "" if told.coverage is None else f" ({told.coverage:.1%})"
+        n_told = told.n_once + told.n_split + told.n_repeated
+        how = f"{told.n_split:,} of them in parts and {told.n_repeated:,} repeatedly"
+        items = f"{told.n_invented:,} of {told.n_items:,} items are no statement"
+        yield "Told by the single call", f"{n_told:,} of {n_told + told.n_missing:,} statements{share}, {how}; {items}"
     if summary.abstained is not None:
         left = summary.abstained
         where = f"{left.n_statements:,} verdicts of probability {span(left.band)}"
         yield "Left to people", f"{where}, which allow a recall of {span(left.bounds)}"
     if summary.n_empty_contexts:
-        yield "Empty retrievals", f"{summary.n_empty_contexts:,}, recall 0 without a question"
+        what = "grade" if one.is_graded else "recall"
+        yield "Empty retrievals", f"{summary.n_empty_contexts:,}, {what} 0 without a question"
 
 
 def _unfinished(run: OpenedRun) -> str:
@@ -200,6 +219,8 @@ def worst(samples: Sequence[JoinedSample], names: Sequence[str]) -> Element | No
     by = "" if len(names) == 1 else ", by the lowest recall that a run gives"
     rows = [(_link(one), number(one.lowest), _counted(one), _first_missed(one)) for one in missed]
     head = ("sample", "recall", "missed", "first missed statement")
+    if any(_record_with_lowest(one).reason for one in missed):
+        head = ("sample", "score", "missed", "first missed statement, or the judge's reason")
     return section("worst", "Worst samples", table(f"The {len(missed)} lowest{by}", head, rows, kind="worst"))
 
 
@@ -208,11 +229,16 @@ def _link(sample: JoinedSample) -> Element:
 
 
 def _counted(sample: JoinedSample) -> str:
-    return f"{len(_missed(sample))} of {len(sample.statements)}"
+    return f"{len(_missed(sample))} of {len(sample.statements)}" if sample.statements else "–"
 
 
 def _first_missed(sample: JoinedSample) -> str:
-    return next((_short(text, 200) for text in _missed(sample)), "no context was retrieved")
+    why = _record_with_lowest(sample).reason or "no context was retrieved"
+    return _short(next(iter(_missed(sample)), why), 200)
+
+
+def _record_with_lowest(sample: JoinedSample) -> ScoredSample:
+    return next(record for record in sample.records if record is not None and record.score == sample.lowest)
 
 
 def _missed(sample: JoinedSample) -> list[str]:

@@ -65,7 +65,8 @@ def _took(one: Summed) -> Iterator[tuple[str, Node]]:
 
 def _speed(speed: Rates) -> str:
     computed = _rate(speed.computed_prompt_tokens)
-    return f"{_rate(speed.verdicts)} verdicts, {_rate(speed.samples)} samples, {computed} prompt tokens computed"
+    verdicts = f"{_rate(speed.verdicts)} verdicts, " if speed.verdicts else ""
+    return f"{verdicts}{_rate(speed.samples)} samples, {computed} prompt tokens computed"
 
 
 def _rate(value: float) -> str:

@@ -78,6 +78,7 @@ def _record(record: ScoredSample | None) -> JsonValue:
         "status": record.status,
         "error": None if error is None else [error.kind, _cut(error.message)],
         "empty": record.empty_contexts,
+        "reason": None if record.reason is None else _cut(record.reason),
     }
 
 
@@ -110,6 +111,7 @@ def _texts(sample: Sample, room: Room) -> JsonValue:
     return {
         "question": _cut(sample.user_input),
         "reference": _cut(sample.reference),
+        "response": None if sample.response is None else _cut(sample.response),
         "contexts": [room.take(context) for context in contexts[:MAX_CONTEXTS]],
         "more_contexts": max(0, len(contexts) - MAX_CONTEXTS),
     }

@@ -89,7 +89,10 @@ def _input_of(run: OpenedRun) -> Source:
     if gone:
         msg = f"{gone[0]} is not there any more"
         raise InputError(msg, HINT)
-    source = open_source(state.inputs, mapping=state.mapping, required=())  # what the run required, it found
+    # What the run required, it found; a response is read where it was graded.
+    source = open_source(
+        state.inputs, mapping=state.mapping, required=("response",) if state.signature.is_graded else ()
+    )
     if source.digest() != state.data_sha256:
         msg = f"{state.data} has changed since the run read it"
         raise InputError(msg, HINT)

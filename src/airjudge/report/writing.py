@@ -144,6 +144,7 @@ class _Parts:
         ]
         data: JsonValue = {
             "runs": [*names],
+            "graded": [run.state.signature.is_graded for run in self.runs],
             "labels": None if self.evidence.labels is None else shown(PEOPLE),
             "samples": samples_data(self.inside, self.texts.samples),
         }
@@ -169,8 +170,10 @@ class _Parts:
         notes = [note(text) for text in self.texts.notes]
         return section("samples", "Samples", told, *notes, self._legend(), script, element("div", {"id": "browser"}))
 
-    def _legend(self) -> Element:
-        """What the marks beside a sample mean."""
+    def _legend(self) -> Element | None:
+        """What the marks beside a sample mean; graded ones have none."""
+        if all(run.state.signature.is_graded for run in self.runs):
+            return None
         several = len(self.runs) > 1 or self.evidence.labels is not None
         whose = f", as {self.runs[0].name} rules" if len(self.runs) > 1 else ""
         differ = "; twice underlined where judges, or a judge and people, differ" if several else ""

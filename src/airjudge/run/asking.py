@@ -18,7 +18,7 @@ from airjudge.metrics import Metric
 from airjudge.run.fork import Fork
 from airjudge.run.interrupts import Interrupts
 from airjudge.run.settings import RunSettings
-from airjudge.schema import Made, Sample, SampleError, ScoredSample
+from airjudge.schema import Echoes, Made, Sample, SampleError, ScoredSample
 
 _log: Final = logging.getLogger("airjudge.run")
 _OURS: Final = {"user_input", "reference", "retrieved_contexts"}
@@ -116,16 +116,21 @@ class Asking:
         content = content_digest(value)
         like = self._place_in_fork(value, content)
         made = await self._made(entry.place, value, like)
-        known = self.journal.verdicts(entry.place)
-        taken = {} if known else self._taken_over(made, like)
+        known, echoes = self.journal.verdicts(entry.place), self.journal.echoes(entry.place)
+        is_begun = bool(known) or echoes is not None
+        taken, account = ({}, None) if is_begun else self._taken_over(made, like)
         told = {**known, **taken}
 
-        def put(new: Numbered) -> None:
+        def put(new: Numbered, /, echoes: Echoes | None = None) -> None:
             told.update(new)
             self.on_verdicts(entry.place, len(told))
-            self.writer.put_verdicts(entry.place, new)
+            self.writer.put_verdicts(entry.place, new, echoes)
+            if echoes is not None:
+                _log.info("single_call_aligned", extra={"event": {"place": entry.place, **echoes.model_dump()}})
 
-        put(taken)
+        put(taken, account)
+        if isinstance(made, Made):
+            made = made.model_copy(update={"echoes": echoes or account})
         scored = await self.metric.score_sample(
             value, made=made, zero_if_empty=self.settings.zero_if_empty, known=dict(told), on_verdicts=put
         )
@@ -156,11 +161,18 @@ class Asking:
             return None
         return self.fork.journal.place_of(content)
 
-    def _taken_over(self, made: Made | EvaluationError, like: int | None) -> Numbered:
-        """Verdicts of the other run on a sample, those on statements that this run has too."""
+    def _taken_over(self, made: Made | EvaluationError, like: int | None) -> tuple[Numbered, Echoes | None]:
+        """Verdicts of the other run on a sample, those on statements that this run has too.
+
+        Those of a single call come with its account, which is of all its statements: where they are others here,
+        the call is made again.
+        """
         if self.fork is None or like is None or not isinstance(made, Made):
-            return {}
-        return fitting(self.fork.verdicts(like), made.statements)
+            return {}, None
+        echoes = self.fork.journal.echoes(like)
+        if echoes is not None and self.fork.journal.statements_at(like) != made.statements:
+            return {}, None
+        return fitting(self.fork.verdicts(like), made.statements), echoes
 
 
 def refused(source: Source, error: DatasetError) -> ScoredSample:

@@ -45,7 +45,9 @@ _COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
     "samples": {
         "place": "int64", "id": "string", "score": "float64", "status": "string", "error_kind": "string",
         "error_message": "string", "group": "string", "empty_contexts": "bool", "n_statements": "int32",
-        "n_attributed": "int32", "metadata": "string",
+        "n_attributed": "int32", "metadata": "string", "reason": "string", "n_items": "int32", "n_once": "int32",
+        "n_split": "int32", "n_repeated": "int32", "n_invented": "int32", "n_missing": "int32", "coverage": "float64",
+        "reply_error": "string",
     },
     "statements": {
         "place": "int64", "sample": "string", "number": "int32", "id": "string", "text": "string",
@@ -240,7 +242,16 @@ def _sample_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
         "n_statements": len(sample.statements),
         "n_attributed": sum(one.attributed is True for one in sample.statements),
         "metadata": json.dumps(dict(sample.metadata), ensure_ascii=False),
+        "reason": sample.reason,
+        **_account_of(sample),
     }
+
+
+def _account_of(sample: ScoredSample) -> Row:
+    """The columns of the account of a single call; none of them where none was made."""
+    told: dict[str, JsonValue] = sample.echoes.model_dump(mode="json") if sample.echoes else {}
+    columns = ("n_items", "n_once", "n_split", "n_repeated", "n_invented", "n_missing", "coverage")
+    return {**{name: told.get(name) for name in columns}, "reply_error": told.get("error")}
 
 
 def _statement_rows(place: int, sample: ScoredSample) -> Iterator[Row]:

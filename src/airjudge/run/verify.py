@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airjudge import scoring
+from airjudge.decoding import STEPS
 from airjudge.journal import Reader, file_hash
 from airjudge.run.export import summed_up
 from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, band_of, sliced_by, state_of
@@ -26,15 +27,17 @@ class _Audit:
     def __init__(self, state: RunState) -> None:
         self.findings: list[str] = []
         self.is_finished = isinstance(state, RunHeader)
-        self.threshold = state.threshold
+        self.threshold, self.is_graded = state.threshold, state.signature.is_graded
+        self.in_one_call = state.signature.method == "ragas"
         self.n_samples = self.n_statements = self.next_place = 0
         self.lines = hashlib.sha256()
 
     def through(self, journal: Reader) -> Iterator[ScoredSample]:
         for place, sample in journal.scored():
-            found = list(wrong(sample, self.threshold))
+            found = list(wrong_grade(sample) if self.is_graded else wrong(sample, self.threshold))
             if sample.claims is not None and journal.made(place) != _made_of(sample):
                 found.append("its statements are not those that were made")
+            found += wrong_account(sample, in_one_call=self.in_one_call)
             self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in found]
             if place != self.next_place and self.is_finished:
                 self.findings.append(f"no record of the places {self.next_place} to {place - 1}")
@@ -100,6 +103,36 @@ def wrong(sample: ScoredSample, threshold: float) -> Iterator[str]:
     for one in sample.statements:
         if _torn(one, threshold):
             yield f"statement {one.id!r} is not what its probability says"
+
+
+def wrong_grade(sample: ScoredSample) -> Iterator[str]:
+    """What of a graded record cannot be: a score that is no step, or statements, which nobody ruled on."""
+    if sample.statements:
+        yield "it is graded, and has statements"
+    if sample.status == "scored" and (sample.score not in STEPS or sample.error is not None):
+        yield f"it is scored, and {sample.score} is no grade or there is an error"
+    if sample.status == "failed" and (sample.score is not None or sample.error is None):
+        yield "it is failed, and has a score or no error"
+    if sample.status == "undefined" or (sample.empty_contexts and sample.score):
+        yield f"it is {sample.status}, and cannot be"
+
+
+def wrong_account(sample: ScoredSample, *, in_one_call: bool) -> Iterator[str]:
+    """What of the account of a single call does not fit the sample's statements, or the method of its run."""
+    told = sample.echoes
+    if told is None:
+        if in_one_call and sample.status == "scored" and not sample.empty_contexts:
+            yield "there is no account of its single call"
+        return
+    if not in_one_call:
+        yield "it has the account of a single call, and none was to be made"
+    n_statements, n_told = len(sample.statements), told.n_statements - told.n_missing
+    if told.n_statements != n_statements:
+        yield f"the account of its single call is of {told.n_statements} statements, it has {n_statements}"
+    if told.n_items - told.n_invented < told.n_once + 2 * (told.n_split + told.n_repeated):
+        yield "the account of its single call has fewer items than statements that they tell"
+    if told.coverage != (n_told / told.n_statements if told.n_statements else None):
+        yield f"the account of its single call gives another coverage than {told.coverage}"
 
 
 def _made_of(sample: ScoredSample) -> Made:

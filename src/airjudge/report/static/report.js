@@ -75,6 +75,7 @@
 
   function counted(sample) {
     const first = sample.statements.map(firstVerdict);
+    if (!first.length) return "";
     const attributed = first.filter((verdict) => verdict && verdict[0]).length;
     return `${attributed} of ${sample.statements.length + sample.more_statements} statements attributed`;
   }
@@ -84,7 +85,7 @@
     const scores = sample.runs.map((record, at) => {
       const [kind, told] = outcome(record);
       return make("span", { class: `score ${kind}` },
-        make("span", { class: several ? "who" : "unseen", dir: "auto" }, several ? data.runs[at] : "recall "),
+        make("span", { class: several ? "who" : "unseen", dir: "auto" }, several ? data.runs[at] : data.graded[at] ? "grade " : "recall "),
         make("span", { class: "told" }, told));
     });
     const about = sample.texts && sample.texts.question ? sample.texts.question : sample.statements.length ? sample.statements[0].text : "";
@@ -118,11 +119,15 @@
       record && record.error ? [make("p", { class: "note", dir: "auto" }, `${several ? `${data.runs[at]}: ` : ""}${record.error[1]}`)] : []);
     const empty = sample.runs.some((record) => record && record.empty)
       ? [make("p", { class: "note" }, "No context was retrieved: recall 0, and no judge was asked.")] : [];
+    const reasons = sample.runs.flatMap((record, at) =>
+      record && record.reason ? [make("h4", {}, several ? `Reason of ${data.runs[at]}` : "Reason"), textBlock(record.reason, "reason")] : []);
+    const graded = !sample.statements.length && sample.runs.some((record, at) => record && data.graded[at]);
     return [
-      ...errors, ...empty,
+      ...errors, ...empty, ...reasons,
       ...(texts && texts.question ? [make("h4", {}, "Question"), textBlock(texts.question, "question")] : []),
       ...(texts && texts.reference ? [make("h4", {}, "Reference"), textBlock(markedReference(sample), "reference")] : []),
-      make("h4", {}, "Statements"), statements(sample),
+      ...(texts && texts.response ? [make("h4", {}, "Response"), textBlock(texts.response, "response")] : []),
+      ...(graded ? [] : [make("h4", {}, "Statements"), statements(sample)]),
       texts ? make("h4", {}, "Retrieved contexts") : null, texts ? contexts(texts) : null,
       about(sample),
     ].filter((part) => part !== null);
