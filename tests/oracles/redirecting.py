@@ -1,0 +1,40 @@
+"""Puts airjudge's doors in the places of the originals: a plugin for pytest, under which their own tests run.
+
+It is loaded by its bare name (`-p redirecting`), since those tests are a package called `tests` too. Those that
+compare an old metric with a new one keep the old one original, and its model, the one with a synchronous client.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import openai
+import ragas.llms.base
+import ragas.metrics
+import ragas.metrics.collections
+
+from airjudge.compat import ragas as ours
+
+_silence = import_module("silence")  # beside this file, whose package has another name here
+_watch = _silence.Watch()
+_original_factory = ragas.llms.base.llm_factory
+
+
+def _llm_factory(model: str, *arguments: Any, **options: Any) -> Any:
+    kept = isinstance(options.get("client"), openai.OpenAI)
+    return (_original_factory if kept else ours.llm_factory)(model, *arguments, **options)
+
+
+def pytest_configure() -> None:
+    """Redirect, before any of the tests is imported."""
+    _watch.start()
+    ragas.llms.base.llm_factory = _llm_factory
+    ragas.metrics.MetricResult = ours.MetricResult
+    ragas.metrics.collections.ContextRecall = ours.ContextRecall
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    """Fail if anybody but this machine was contacted."""
+    hosts = _watch.take()
+    if hosts:
+        session.exitstatus = 1
+        raise AssertionError(_silence.told(hosts))
