@@ -74,6 +74,9 @@ CLAIMS = ReplySchema(
 )
 
 
+FREE_TEXT = ReplySchema("text", {})
+"""No schema: what callers ask for that parse nothing."""
+
 ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS)
 """Those that a vLLM server compiles."""
 
@@ -83,6 +86,7 @@ def _object_of(name: str, inner: JsonValue) -> ReplySchema:
     return ReplySchema(
         name,
         {"type": "object", "properties": {name: inner}, "required": [name], "additionalProperties": False},
+        by_provider=True,
     )
 
 
@@ -121,8 +125,10 @@ def unenforced_keywords(json_schema: JsonValue | Mapping[str, JsonValue]) -> Ite
 @cache
 def pattern(schema: ReplySchema) -> re.Pattern[str]:
     """The regular expression that the server's automaton for this schema accepts; of an object form, JSON's own."""
+    if not schema.json_schema:
+        return re.compile(r"(?s:.*)")
     text = json.dumps(schema.json_schema)
-    if schema not in OBJECT_FORMS.values():
+    if not schema.by_provider:
         return re.compile(build_regex_from_schema(text))
     outlines_string = build_regex_from_schema('{"type":"string"}')
     inner = build_regex_from_schema(text, _SPACE).replace(outlines_string, _JSON_STRING)
@@ -147,6 +153,22 @@ def check_reply(schema: ReplySchema, completion: Completion) -> None:
         raise ReplyRefused(completion.text)
 
 
+def check_whole(schema: ReplySchema, completion: Completion) -> None:
+    """Raise if a reply is not all of what its schema wants.
+
+    Raises:
+        ReplyRunaway: If the token limit cut it in a stretch of whitespace or repetition.
+        ReplyTruncated: If the token limit cut it otherwise.
+        ReplyRefused: If it is anything else but a whole reply under the schema.
+    """
+    is_free = not schema.json_schema
+    if matches(schema, completion.text) and not (is_free and completion.finish_reason == "length"):
+        return
+    if completion.finish_reason != "length":
+        raise ReplyRefused(completion.text)
+    raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+
+
 def read_verdict(schema: ReplySchema, completion: Completion) -> tuple[bool, float | None]:
     """The verdict of a reply, true for 1, and its probability where the server gave logprobs that fit the text.
 
@@ -159,10 +181,7 @@ def read_verdict(schema: ReplySchema, completion: Completion) -> tuple[bool, flo
         ReplyTruncated: If the token limit cut it otherwise.
         ReplyRefused: If it is anything else but a verdict under the schema.
     """
-    if not matches(schema, completion.text):
-        if completion.finish_reason != "length":
-            raise ReplyRefused(completion.text)
-        raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+    check_whole(schema, completion)
     if schema is VERDICT:
         alternatives = completion.tokens[0].alternatives if completion.tokens else ()
         return completion.text == "1", scoring.verdict_probability(alternatives)

@@ -325,10 +325,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplySchema:
-    """A JSON schema with a name; there are few, none depends on a sample, and each is itself alone."""
+    """A JSON schema with a name; there are few, none depends on a sample, and each is itself alone.
+
+    An empty schema asks for nothing: the reply is free text. With `by_provider` a hosted provider writes the
+    reply, with white space and escapes of its own.
+    """
 
     name: str
     json_schema: Mapping[str, JsonValue]
+    by_provider: bool = False
 
 
 @dataclass(frozen=True, slots=True)

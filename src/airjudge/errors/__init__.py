@@ -11,6 +11,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── StatementsMissing        the run that statements are taken from has none of this sample
 │   ├── PromptTooLong            the prompt does not fit the model's context
 │   ├── ReplyRefused             the reply does not match the schema's automaton
+│   ├── ReplyInvalid             the reply has the schema's form, and the caller's model refuses it
 │   ├── ReplyTruncated           the reply was cut before its verdict
 │   ├── ReplyRunaway             the reply ran to its limit with whitespace or repetition
 │   ├── RequestTimeout           no reply within the time limit
@@ -18,6 +19,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 ├── InputError                   a path or an option cannot be used at all
 │   ├── CalibrationDiffers       the calibration was made for another judge
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
+│   ├── SchemaRefused            a reply schema says something that outlines would not enforce
 │   ├── RunLocked                another process writes into the folder
 │   └── StatementsDiffer         runs do not hold the same statements
 ├── RunInterrupted               somebody asked the run to stop; the same command goes on with it
@@ -54,6 +56,7 @@ from airjudge.errors.samples import (
     EvaluationError,
     NotRecorded,
     PromptTooLong,
+    ReplyInvalid,
     ReplyRefused,
     ReplyRunaway,
     ReplyTruncated,
@@ -81,6 +84,7 @@ from airjudge.errors.stopping import (
     RunInterrupted,
     RunLocked,
     SchemaNotCompiled,
+    SchemaRefused,
     ServerFailed,
     StatementsDiffer,
     StorageFailed,
@@ -116,6 +120,7 @@ __all__ = [
     "NotRecorded",
     "ProfileError",
     "PromptTooLong",
+    "ReplyInvalid",
     "ReplyRefused",
     "ReplyRunaway",
     "ReplyTruncated",
@@ -125,6 +130,7 @@ __all__ = [
     "RunInterrupted",
     "RunLocked",
     "SchemaNotCompiled",
+    "SchemaRefused",
     "ServerFailed",
     "StatementsDiffer",
     "StatementsMissing",

@@ -36,6 +36,13 @@ class StatementsDiffer(InputError):
     hint = "Score the same data with the same --statements, or compare the samples' scores alone: --scores-only"
 
 
+class SchemaRefused(InputError):
+    """A reply schema of the caller's says something that outlines would not enforce while decoding."""
+
+    kind = "schema_refused"
+    hint = "Say it in another way: by enums, Literal types, both bounds of a range, or a pattern."
+
+
 class RunInterrupted(Told):
     """Somebody asked the run to stop; what was done is kept."""
 
