@@ -1,7 +1,6 @@
 """The JSON schema of a type, as pydantic writes it, with what it leaves unsaid that would matter."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from pydantic import JsonValue, TypeAdapter
@@ -15,7 +14,7 @@ class _AsWritten(GenerateJsonSchema):
     """A Decimal is written as a number: of a string, the schema does not say that digits stand in it."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> dict[str, Any]:
-        """A number with the Decimal's bounds; a limit of digits, which is none of JSON schema, is kept to be refused."""
+        """A number with the Decimal's bounds; a limit of digits, which JSON schema has not, is kept to be refused."""
         said = cast("dict[str, Any]", schema)
         made = self.float_schema(core_schema.float_schema())
         bounds = {name: float(said[name]) for name in ("multiple_of", "le", "ge", "lt", "gt") if name in said}
@@ -23,14 +22,9 @@ class _AsWritten(GenerateJsonSchema):
         return made | {name: said[name] for name in ("max_digits", "decimal_places") if name in said}
 
 
-@lru_cache(maxsize=256)
-def _adapter(model: object) -> TypeAdapter[Any]:
-    return TypeAdapter(model)
-
-
 def adapter_of(model: type[T]) -> TypeAdapter[T]:
     """What validates a type."""
-    return _adapter(model)
+    return TypeAdapter(model)
 
 
 def json_schema_of(model: type[T]) -> Mapping[str, JsonValue]:

@@ -1,7 +1,6 @@
 """Bounded numbers as lists of values: outlines has no other way to hold a number in a range."""
 
 import math
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
@@ -36,32 +35,27 @@ def number(node: Node, place: Place) -> dict[str, JsonValue]:
         return {"type": "number"}
     step = _of(node, "multipleOf", place)
     if step is not None:
-        values = list(_values(node, place, step=step))
-    else:
-        low, high = _range(node, place)
-        step = Decimal(10) ** (math.floor((high - low).log10()) - 1) if high > low else Decimal(1)
-        inside = [one for one in (low, high) if _is_inside(one, node, place)]
-        values = sorted({*_values(node, place, step=step), *inside})
-    return {"type": "number", "enum": [float(one) for one in values]}
+        return {"type": "number", "enum": [float(one) for one in _values(node, place, step=step)]}
+    low, high = _range(node, place)
+    step = Decimal(10) ** (math.floor((high - low).log10()) - 1) if high > low else Decimal(1)
+    return {"type": "number", "enum": [float(one) for one in _values(node, place, step=step, beside=(low, high))]}
 
 
-def _values(node: Node, place: Place, *, step: Decimal) -> Iterator[Decimal]:
-    """The multiples of a step within the bounds.
+def _values(node: Node, place: Place, *, step: Decimal, beside: tuple[Decimal, ...] = ()) -> list[Decimal]:
+    """The multiples of a step within the bounds, and what of the values beside them is within, in order.
 
     Raises:
         SchemaRefused: If there is none, or too many.
     """
     low, high = _range(node, place)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    values = range(first, last + 1)
-    if len(values) > MOST_VALUES:
-        place.refuse(
-            f"a range of {len(values)} values, at most {MOST_VALUES} can be listed", "Narrow the bounds, or drop them."
-        )
-    inside = [step * one for one in values if _is_inside(step * one, node, place)]
+    multiples = range(math.ceil(low / step), math.floor(high / step) + 1)
+    if len(multiples) > MOST_VALUES:
+        told = f"a range of {len(multiples)} values, at most {MOST_VALUES} can be listed"
+        place.refuse(told, "Narrow the bounds, or drop them.")
+    inside = {one for one in (*(step * number for number in multiples), *beside) if _is_inside(one, node, place)}
     if not inside:
         place.refuse("no value satisfies these bounds", "Look at the field's bounds.")
-    yield from inside
+    return sorted(inside)
 
 
 def _range(node: Node, place: Place) -> tuple[Decimal, Decimal]:
