@@ -7,13 +7,14 @@ reply is a whole model or a typed error: half a one is never made up.
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
 from airjudge import decoding
-from airjudge.enforceable import NOTHING_NARROWED, Narrowed, adapter_of, enforceable, json_schema_of
+from airjudge.enforceable import NOTHING_NARROWED, Narrowed, adapter_of, brief, enforceable, json_schema_of
 from airjudge.errors import ReplyInvalid, ReplyRunaway, ReplyTruncated, SchemaRefused
 from airjudge.judge import Judge
 from airjudge.schema import Message, Question, ReplySchema
@@ -29,7 +30,8 @@ class Structured:
     """Asks an open judge for what others want to know.
 
     Each model's schema is compiled by the judge's servers at its first use, one after the other, before it is asked
-    under by many at once. What a server cannot compile is refused from then on without asking.
+    under by many at once. What a server cannot compile is refused from then on without asking. A reply that its token
+    limit cuts is asked for once more in the brief form of its schema, whose texts and lists end.
     """
 
     def __init__(self, judge: Judge, *, narrowed: Narrowed = NOTHING_NARROWED) -> None:
@@ -72,7 +74,15 @@ class Structured:
         # Equal schemas are one: a server compiles it once, whoever asks under it.
         wanted = json.dumps(json_schema_of(model)), json.dumps(dict(self._narrowed))
         schema = _reply_schema(*wanted, by_provider=self._judge.is_hosted)
-        return await self._reply(Question(tuple(messages), schema, max_tokens=max_tokens))
+        question = Question(tuple(messages), schema, max_tokens=max_tokens)
+        try:
+            return await self._reply(question)
+        except (ReplyTruncated, ReplyRunaway):
+            shorter = None if self._judge.is_hosted else _brief_form(schema)
+            if shorter is None:
+                raise
+        # The same words again, of the same length: only the reply has less room to go on in.
+        return await self._reply(replace(question, schema=shorter))
 
     async def _reply(self, question: Question) -> str:
         completion = await self._judge.ask(question)
@@ -98,6 +108,12 @@ def _reply_schema(wanted: str, narrowed: str, *, by_provider: bool) -> ReplySche
         raise SchemaRefused(msg, "Wrap it: a model with one field.")
     name = re.sub(r"\W", "_", str(given.get("title", "reply")), flags=re.ASCII)[:64]
     return ReplySchema(name, made, by_provider=by_provider)
+
+
+@lru_cache(maxsize=512)
+def _brief_form(schema: ReplySchema) -> ReplySchema | None:
+    made = brief(schema.json_schema)
+    return None if made is None else ReplySchema(f"{schema.name[:58]}_brief", made)
 
 
 def _read(model: type[T], text: str) -> T:
