@@ -11,15 +11,16 @@ T = TypeVar("T")
 
 
 class _AsWritten(GenerateJsonSchema):
-    """A Decimal is written as a number: of a string, the schema does not say that digits stand in it."""
+    """A bounded Decimal is one of its numbers; any other is refused, for `1e+400` is no Decimal to pydantic."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> dict[str, Any]:
-        """A number with the Decimal's bounds; a limit of digits, which JSON schema has not, is kept to be refused."""
+        """A number with the Decimal's bounds; what numbers do not have is kept, to be refused by its name."""
         said = cast("dict[str, Any]", schema)
         made = self.float_schema(core_schema.float_schema())
         bounds = {name: float(said[name]) for name in ("multiple_of", "le", "ge", "lt", "gt") if name in said}
         self.update_with_validations(made, cast("dict[Any, Any]", bounds), self.ValidationsMapping.numeric)
-        return made | {name: said[name] for name in ("max_digits", "decimal_places") if name in said}
+        unsaid = {name: said[name] for name in ("max_digits", "decimal_places") if name in said}
+        return made | unsaid | ({} if bounds else {"format": "decimal"})
 
 
 def adapter_of(model: type[T]) -> TypeAdapter[T]:
