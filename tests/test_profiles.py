@@ -234,9 +234,9 @@ def test_an_installed_wheel_finds_the_profiles_inside_itself(tmp_path: Path) -> 
     package = Path(profiles_module.__file__).parent
     installed = tmp_path / "airjudge"
     installed.mkdir()
-    for name in ("schema.py", "profiles.py"):
-        shutil.copy(package / name, installed)
-    shutil.copytree(package / "errors", installed / "errors")
+    shutil.copy(package / "profiles.py", installed)
+    for name in ("schema", "errors"):
+        shutil.copytree(package / name, installed / name)
     (installed / "__init__.py").touch()
     shutil.copytree(MODELS, installed / "models")
     code = "from airjudge import profiles as p; print(p.__file__); print(*(x.id for x in p.profiles()))"

@@ -100,6 +100,9 @@ _REASONED: Mapping[str, JsonValue] = {
 REASONED = ReplySchema("reasoned", _REASONED)
 """The order of fields is that of generation: the reason comes before the verdict."""
 
+FREE_TEXT = ReplySchema("text", {})
+"""No schema: what callers ask for that parse nothing."""
+
 ALL_SCHEMAS = (VERDICT, REASON, CANARY, CLASSIFICATIONS, CLAIMS, REASONED, GRADE)
 """Those that a vLLM server compiles."""
 
@@ -109,6 +112,7 @@ def _object_of(name: str, inner: JsonValue) -> ReplySchema:
     return ReplySchema(
         name,
         {"type": "object", "properties": {name: inner}, "required": [name], "additionalProperties": False},
+        by_provider=True,
     )
 
 
@@ -123,8 +127,8 @@ OBJECT_FORMS: Mapping[ReplySchema, ReplySchema] = {
     CLASSIFICATIONS: _object_of("classifications", {"type": "array", "items": _ITEM}),
     CLAIMS: _object_of("claims", {"type": "array", "items": {"type": "string"}}),
     # The same schemas by another automaton: providers write white space and escapes of their own.
-    REASONED: ReplySchema("reasoned", _REASONED),
-    GRADE: ReplySchema("grade", _GRADE),
+    REASONED: ReplySchema("reasoned", _REASONED, by_provider=True),
+    GRADE: ReplySchema("grade", _GRADE, by_provider=True),
 }
 """Each schema's form for hosted providers."""
 
@@ -152,8 +156,10 @@ def unenforced_keywords(json_schema: JsonValue | Mapping[str, JsonValue]) -> Ite
 @cache
 def pattern(schema: ReplySchema) -> re.Pattern[str]:
     """The regular expression that the server's automaton for this schema accepts; of an object form, JSON's own."""
+    if not schema.json_schema:
+        return re.compile(r"(?s:.*)")
     text = json.dumps(schema.json_schema)
-    if schema not in OBJECT_FORMS.values():
+    if not schema.by_provider:
         return re.compile(build_regex_from_schema(text))
     outlines_string = build_regex_from_schema('{"type":"string"}')
     outlines_step = build_regex_from_schema(json.dumps(_STEP))
@@ -180,6 +186,22 @@ def check_reply(schema: ReplySchema, completion: Completion) -> None:
         raise ReplyRefused(completion.text)
 
 
+def check_whole(schema: ReplySchema, completion: Completion) -> None:
+    """Raise if a reply is not all of what its schema wants.
+
+    Raises:
+        ReplyRunaway: If the token limit cut it in a stretch of whitespace or repetition.
+        ReplyTruncated: If the token limit cut it otherwise.
+        ReplyRefused: If it is anything else but a whole reply under the schema.
+    """
+    is_free = not schema.json_schema
+    if matches(schema, completion.text) and not (is_free and completion.finish_reason == "length"):
+        return
+    if completion.finish_reason != "length":
+        raise ReplyRefused(completion.text)
+    raise ReplyRunaway if _runs_away(completion.text) else ReplyTruncated
+
+
 def read_verdict(schema: ReplySchema, completion: Completion) -> tuple[bool, float | None]:
     """The verdict of a reply, true for 1, and its probability where the server gave logprobs that fit the text.
 
@@ -192,7 +214,7 @@ def read_verdict(schema: ReplySchema, completion: Completion) -> tuple[bool, flo
         ReplyTruncated: If the token limit cut it otherwise.
         ReplyRefused: If it is anything else but a verdict under the schema.
     """
-    _check_whole(schema, completion)
+    check_whole(schema, completion)
     if schema is VERDICT:
         alternatives = completion.tokens[0].alternatives if completion.tokens else ()
         return completion.text == "1", scoring.verdict_probability(alternatives)
@@ -217,7 +239,7 @@ def read_reasoned(schema: ReplySchema, completion: Completion) -> tuple[str | No
         ReplyTruncated: If the token limit cut it otherwise.
         ReplyRefused: If it is anything else but a reply under the schema.
     """
-    _check_whole(schema, completion)
+    check_whole(schema, completion)
     reason = str(json.loads(completion.text)["reason"]).encode("utf-8", "ignore").decode().strip()
     return (reason or None, *_last_digit(completion))
 
@@ -227,14 +249,6 @@ def why_short(schema: ReplySchema, completion: Completion) -> ReplyTruncated | R
     if completion.finish_reason != "length" or matches(schema, completion.text):
         return None
     return ReplyRunaway() if _runs_away(completion.text) else ReplyTruncated()
-
-
-def _check_whole(schema: ReplySchema, completion: Completion) -> None:
-    """Refuse a reply that is cut, or outside its schema."""
-    short = why_short(schema, completion)
-    if short is not None:
-        raise short
-    check_reply(schema, completion)
 
 
 def _last_digit(completion: Completion) -> tuple[bool, float | None]:

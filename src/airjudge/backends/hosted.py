@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from airjudge.backends.faults import may_pass
 from airjudge.backends.http import HttpFault, HttpSession, parse_address
-from airjudge.backends.vllm import CHECK_TIMEOUT_S, Connection, wire_messages
+from airjudge.backends.vllm import CHECK_TIMEOUT_S, Connection, response_format, wire_messages
 from airjudge.backends.wire import ChatCompletion, read_reply
 from airjudge.errors import JudgeForeign, JudgeUnauthorized, JudgeUnreachable, PromptTooLong, RequestTimeout
 from airjudge.schema import Completion, Message, Question
@@ -70,12 +70,11 @@ def hosted_body(question: Question, *, model: str, form: HostedForm | None = Non
         model: The provider's name of the model.
         form: What the provider takes; all standard fields if it is not known.
     """
-    form, schema = form or HostedForm(), question.schema
-    inner: dict[str, JsonValue] = {"name": schema.name, "strict": True, "schema": dict(schema.json_schema)}
+    form = form or HostedForm()
     body: dict[str, JsonValue] = {
         "model": model,
         "messages": wire_messages(question.messages),
-        "response_format": {"type": "json_schema", "json_schema": inner},
+        **response_format(question.schema),
         form.length_field: question.max_tokens + form.thinking_tokens,
         "temperature": question.sampling.temperature or 0,
         "seed": question.sampling.seed,

@@ -24,7 +24,7 @@ from airjudge.errors import (
     RequestTimeout,
     SchemaNotCompiled,
 )
-from airjudge.schema import Completion, Message, Question, Sampling
+from airjudge.schema import Completion, Message, Question, ReplySchema, Sampling
 
 FAILING_HINT = "Look at the server's log; it may still be starting, or its engine may have died."
 CHECK_TIMEOUT_S = 10.0
@@ -253,11 +253,9 @@ class VllmBackend:
         return self._rests[key]
 
     def _settings_of(self, question: Question) -> dict[str, JsonValue]:
-        schema = question.schema
-        inner: dict[str, JsonValue] = {"name": schema.name, "strict": True, "schema": dict(schema.json_schema)}
         body: dict[str, JsonValue] = {
             "model": self.model,
-            "response_format": {"type": "json_schema", "json_schema": inner},
+            **response_format(question.schema),
             "max_completion_tokens": question.max_tokens,
             **GREEDY,
             **_drawn(question.sampling),
@@ -289,6 +287,14 @@ class VllmBackend:
 
 def _drawn(sampling: Sampling) -> dict[str, JsonValue]:
     return {"temperature": sampling.temperature or 0, "seed": sampling.seed}
+
+
+def response_format(schema: ReplySchema) -> dict[str, JsonValue]:
+    """The field that asks for a reply under a schema; none for free text."""
+    if not schema.json_schema:
+        return {}
+    inner: dict[str, JsonValue] = {"name": schema.name, "strict": True, "schema": dict(schema.json_schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": inner}}
 
 
 def wire_messages(messages: Sequence[Message]) -> list[JsonValue]:

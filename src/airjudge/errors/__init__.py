@@ -11,6 +11,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── StatementsMissing        the run that statements are taken from has none of this sample
 │   ├── PromptTooLong            the prompt does not fit the model's context
 │   ├── ReplyRefused             the reply does not match the schema's automaton
+│   ├── ReplyInvalid             the reply has the schema's form, and the caller's model refuses it
 │   ├── ReplyTruncated           the reply was cut before its verdict
 │   ├── ReplyRunaway             the reply ran to its limit with whitespace or repetition
 │   ├── RequestTimeout           no reply within the time limit
@@ -19,6 +20,7 @@ AirjudgeError                    every error of ours; `kind` for machines, `hint
 │   ├── CalibrationDiffers       the calibration was made for another judge
 │   ├── ExtraMissing             a package is not installed that an extra brings
 │   ├── RunDiffers               the folder holds a run of another judge, other settings or other data
+│   ├── SchemaRefused            a reply schema says something that outlines would not enforce
 │   ├── RunLocked                another process writes into the folder
 │   └── StatementsDiffer         runs do not hold the same statements
 ├── BundleFailed                 a bundle cannot be made
@@ -56,6 +58,7 @@ from airjudge.errors.samples import (
     EvaluationError,
     NotRecorded,
     PromptTooLong,
+    ReplyInvalid,
     ReplyRefused,
     ReplyRunaway,
     ReplyTruncated,
@@ -85,6 +88,7 @@ from airjudge.errors.stopping import (
     RunInterrupted,
     RunLocked,
     SchemaNotCompiled,
+    SchemaRefused,
     ServerFailed,
     StatementsDiffer,
     StorageFailed,
@@ -122,6 +126,7 @@ __all__ = [
     "NotRecorded",
     "ProfileError",
     "PromptTooLong",
+    "ReplyInvalid",
     "ReplyRefused",
     "ReplyRunaway",
     "ReplyTruncated",
@@ -131,6 +136,7 @@ __all__ = [
     "RunInterrupted",
     "RunLocked",
     "SchemaNotCompiled",
+    "SchemaRefused",
     "ServerFailed",
     "StatementsDiffer",
     "StatementsMissing",

@@ -132,6 +132,22 @@ class ReplyRefused(EvaluationError):
         return f"the reply does not match its schema: {self.reply!r}"
 
 
+class ReplyInvalid(EvaluationError):
+    """A reply has the form that was asked for, and the caller's model refuses what it says."""
+
+    kind = "reply_invalid"
+    hint = "The model has a rule that its JSON schema does not tell: say it as a type, or judge by a larger model."
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Keep the model's name and what it says."""
+        super().__init__(model, reason[:200])
+        self.model, self.reason = model, reason[:200]
+
+    def __str__(self) -> str:
+        """Say who refuses it, and why."""
+        return f"{self.model} refuses the reply: {self.reason}"
+
+
 class ReplyTruncated(EvaluationError):
     """A reply was cut by its token limit before it held a verdict."""
 

@@ -48,6 +48,13 @@ class BundleFailed(Told):
     kind = "bundle"
 
 
+class SchemaRefused(InputError):
+    """A reply schema of the caller's says something that outlines would not enforce while decoding."""
+
+    kind = "schema_refused"
+    hint = "Say it in another way: by enums, Literal types, both bounds of a range, or a pattern."
+
+
 class RunInterrupted(Told):
     """Somebody asked the run to stop; what was done is kept."""
 

@@ -37,7 +37,10 @@ class Asker:
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""
-        context = sample.retrieved_contexts[0] if sample.retrieved_contexts else ""
+        return self.beside(sample.retrieved_contexts[0] if sample.retrieved_contexts else "")
+
+    def beside(self, context: str) -> "Asker":
+        """An asker that begins where a text is cached, if it is anywhere."""
         found = copy(self)
         found._seat = Seat(context)  # noqa: SLF001 -- of its own class
         return found

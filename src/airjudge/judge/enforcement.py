@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from collections.abc import Sequence
 
 from airjudge import decoding, prompts
 from airjudge.backends.faults import BACK_OFF_S, FAULTS, may_pass
@@ -13,12 +14,14 @@ from airjudge.errors import (
     EnforcementMissing,
     JudgeChanged,
     JudgeNotServed,
+    JudgesDiffer,
     JudgeTooOld,
     JudgeUnreachable,
     RequestTimeout,
 )
 from airjudge.judge.facts import ServerFacts, Thinking, differences
 from airjudge.judge.hosted import prove_hosted
+from airjudge.judge.settings import JudgeSettings
 from airjudge.schema import Completion, Question
 
 _log = logging.getLogger("airjudge.judge")
@@ -76,6 +79,25 @@ async def prove_when_up(backend: Backend, method: str, *, give_up_at: float) -> 
             _log.info("server_awaited", extra={"event": {"server": backend.connection.base_url}})
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def proved_alike(backends: Sequence[Backend], settings: JudgeSettings) -> ServerFacts:
+    """Prove every server of a judge; those that are away are waited for only where that was asked for.
+
+    Raises:
+        JudgesDiffer: If they are not one judge.
+        JudgeError: As `prove`.
+    """
+    give_up_at = asyncio.get_running_loop().time() + (settings.wait_for_server_s or 0.0)
+    first, *others = backends
+    known = await prove_when_up(first, settings.method, give_up_at=give_up_at)
+    for backend in others:
+        found = await prove_when_up(backend, settings.method, give_up_at=give_up_at)
+        different = differences(known, found)
+        if different:
+            msg = f"{first.connection.base_url} and {backend.connection.base_url} are not one judge: {different}"
+            raise JudgesDiffer(msg)
+    return known
 
 
 async def prove_again(backend: Backend, known: ServerFacts, method: str) -> None:

@@ -12,22 +12,23 @@ from pydantic import JsonValue
 from airjudge import decoding, grading, prompts
 from airjudge.backends.hosted import HostedBackend
 from airjudge.backends.vllm import Connection, VllmBackend
-from airjudge.errors import InputError, JudgesDiffer
-from airjudge.judge.allowance import Allowance
 from airjudge.judge.asking import Asker
 from airjudge.judge.calibrated import refuse_calibration_of_another
-from airjudge.judge.enforcement import Backend, prove_when_up
-from airjudge.judge.facts import ServerFacts, differences
-from airjudge.judge.limit import MOST, AdaptiveLimit
-from airjudge.judge.making import made_by, warm_up
+from airjudge.judge.enforcement import Backend, proved_alike
+from airjudge.judge.facts import ServerFacts
+from airjudge.judge.limit import MOST
+from airjudge.judge.making import made_by
 from airjudge.judge.methods import METHODS, NOTHING_KNOWN, Numbered, OnVerdicts, Outcome, fitting, unheard, with_reasons
-from airjudge.judge.pool import Member, Pool
-from airjudge.judge.settings import LEAST_WAIT_S, WAIT_S, JudgeSettings, check_method
+from airjudge.judge.pool import Pool, check_distinct, new_pool
+from airjudge.judge.settings import JudgeSettings, check_method
+from airjudge.judge.warming import Warming
 from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
 from airjudge.schema import (
+    Completion,
     GradedExample,
     Made,
+    Question,
     ReasonsPolicy,
     Sample,
     ServerUse,
@@ -63,7 +64,7 @@ class Judge:
         self.settings = settings or JudgeSettings()
         self.weights = weights
         self._name = name
-        _check_distinct([one.root for one in backends])
+        check_distinct([one.root for one in backends])
         self._backends = tuple(backends)
         self._form = prompts.as_object if isinstance(backends[0], HostedBackend) else prompts.plain
         self._earlier = Usage()
@@ -73,7 +74,7 @@ class Judge:
         self._closing = AsyncExitStack()
         self._entries = 0
         self._gate = asyncio.Lock()
-        self._claims_are_warm = False
+        self._warming = Warming(backends)
 
     @classmethod
     def connect(
@@ -221,33 +222,13 @@ class Judge:
         async with AsyncExitStack() as undo:
             for backend in self._backends:
                 await undo.enter_async_context(backend)
-            self._facts = self._facts or await self._proved_alike()
+            self._facts = self._facts or await proved_alike(self._backends, self.settings)
             refuse_calibration_of_another(self.settings.calibration, self.uncalibrated_signature("given"))
-            self._pool = self._new_pool(self._facts)
+            self._pool = new_pool(self._backends, self._facts, settings=self.settings)
+            self._pool.allowance.count(self._earlier)
             watch = await undo.enter_async_context(Watch(self._pool, self.settings.method))
             self._closing = undo.pop_all()
         return Asker(self._pool, watch, settings=self.settings, form=self._form)
-
-    async def _proved_alike(self) -> ServerFacts:
-        """Prove every server; those that are away are waited for only where that was asked for."""
-        give_up_at = asyncio.get_running_loop().time() + (self.settings.wait_for_server_s or 0.0)
-        first, *others = self._backends
-        known = await prove_when_up(first, self.settings.method, give_up_at=give_up_at)
-        for backend in others:
-            found = await prove_when_up(backend, self.settings.method, give_up_at=give_up_at)
-            different = differences(known, found)
-            if different:
-                msg = f"{first.connection.base_url} and {backend.connection.base_url} are not one judge: {different}"
-                raise JudgesDiffer(msg)
-        return known
-
-    def _new_pool(self, facts: ServerFacts) -> Pool:
-        wait_s = WAIT_S if self.settings.wait_for_server_s is None else self.settings.wait_for_server_s
-        most = None if self.settings.concurrency == "auto" else self.settings.concurrency
-        members = [Member(one, facts, AdaptiveLimit() if most is None else None) for one in self._backends]
-        allowance = Allowance(self.settings)
-        allowance.count(self._earlier)
-        return Pool(members, most=most, wait_s=max(wait_s, LEAST_WAIT_S), allowance=allowance)
 
     def _forget_entry(self) -> None:
         self._entries -= 1
@@ -269,11 +250,30 @@ class Judge:
             JudgeError: If the server cannot make claims of any sample.
         """
         asker = self._open_asker().about(sample)
-        async with self._gate:
-            if not self._claims_are_warm:
-                await warm_up(self._backends)
-                self._claims_are_warm = True
+        await self._warm(prompts.warm_up_claims())
         return await made_by(asker, sample)
+
+    async def ask(self, question: Question) -> Completion:
+        """The reply to a question of the caller's, under its schema, which the servers compile at its first use.
+
+        It is asked as it stands, with the length check, the retries and the limits of any other.
+
+        Raises:
+            EvaluationError: If this question has no usable reply.
+            JudgeError: If no question can be answered, or the schema not be compiled.
+        """
+        asker = self._open_asker().beside(question.messages[-1].content)
+        await self._warm(question)
+        return await asker.ask(question)
+
+    async def _warm(self, question: Question) -> None:
+        async with self._gate:
+            await self._warming.warm(question)
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether a provider answers, which takes objects alone, rather than a vLLM."""
+        return isinstance(self._backends[0], HostedBackend)
 
     async def rule(
         self,
@@ -388,9 +388,3 @@ class Judge:
             msg = "the judge is not open: use 'async with judge'"
             raise ValueError(msg)
         return self._asker
-
-
-def _check_distinct(roots: Sequence[str]) -> None:
-    if not roots or len(set(roots)) < len(roots):
-        msg = "a judge needs at least one base URL, and each only once"
-        raise InputError(msg)

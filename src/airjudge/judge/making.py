@@ -1,14 +1,10 @@
 """Statements that a judge makes: the claims of a reference, asked for once, before anything is ruled on."""
 
-from collections.abc import Iterable
-from contextlib import suppress
 from typing import Final
 
 from airjudge import claims, decoding, prompts
-from airjudge.backends.vllm import VllmBackend
-from airjudge.errors import JudgeUnreachable, PromptTooLong, ReplyRefused, ReplyRunaway, ReplyTruncated
+from airjudge.errors import PromptTooLong, ReplyRefused, ReplyRunaway, ReplyTruncated
 from airjudge.judge.asking import Asker
-from airjudge.judge.enforcement import Backend, first_use
 from airjudge.schema import Made, Sample
 
 _USELESS: Final = (PromptTooLong, ReplyRefused, ReplyTruncated, ReplyRunaway)
@@ -29,19 +25,3 @@ async def made_by(asker: Asker, sample: Sample) -> Made:
         return claims.statements_of(sample, decoding.read_claims(completion))
     except _USELESS as error:
         return claims.without_claims(sample, error.kind)
-
-
-async def warm_up(backends: Iterable[Backend]) -> None:
-    """Let each server compile the schema of claims, one by one.
-
-    One that is away now compiles it when it is back and is asked. Providers compile as they like.
-
-    Raises:
-        JudgeError: If one cannot compile it, or refuses or ignores it.
-    """
-    for backend in backends:
-        if not isinstance(backend, VllmBackend):
-            continue
-        with suppress(JudgeUnreachable):
-            question = prompts.warm_up_claims()
-            decoding.check_reply(question.schema, await first_use(backend, question))

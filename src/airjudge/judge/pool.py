@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from airjudge.backends.faults import FaultKind
-from airjudge.errors import BudgetSpent, JudgeError, JudgeUnreachable
+from airjudge.errors import BudgetSpent, InputError, JudgeError, JudgeUnreachable
 from airjudge.judge.allowance import Allowance
 from airjudge.judge.enforcement import Backend
 from airjudge.judge.facts import ServerFacts
 from airjudge.judge.limit import AdaptiveLimit
-from airjudge.judge.settings import JudgeSettings
+from airjudge.judge.settings import LEAST_WAIT_S, WAIT_S, JudgeSettings
 from airjudge.schema import ServerUse, Usage
 
 _log = logging.getLogger("airjudge.judge")
@@ -274,3 +274,22 @@ class Pool:
                 future.set_exception(self._end)
         for queue in queues:
             queue.clear()
+
+
+def new_pool(backends: Sequence[Backend], facts: ServerFacts, *, settings: JudgeSettings) -> Pool:
+    """A pool of servers that were proved alike."""
+    wait_s = WAIT_S if settings.wait_for_server_s is None else settings.wait_for_server_s
+    most = None if settings.concurrency == "auto" else settings.concurrency
+    members = [Member(one, facts, AdaptiveLimit() if most is None else None) for one in backends]
+    return Pool(members, most=most, wait_s=max(wait_s, LEAST_WAIT_S), allowance=Allowance(settings))
+
+
+def check_distinct(roots: Sequence[str]) -> None:
+    """Refuse a judge without servers, or with one of them twice.
+
+    Raises:
+        InputError: If that is so.
+    """
+    if not roots or len(set(roots)) < len(roots):
+        msg = "a judge needs at least one base URL, and each only once"
+        raise InputError(msg)

@@ -1,0 +1,60 @@
+"""The records that all layers share: frozen, and strict about fields that are ours."""
+
+from airjudge.schema.asking import Completion, Message, Question, ReplySchema, Sampling, TokenAlternatives
+from airjudge.schema.costs import Cost, Price, RunCounts, ServerUse, Usage
+from airjudge.schema.records import Record
+from airjudge.schema.samples import (
+    Claims,
+    Echoes,
+    GradedExample,
+    Made,
+    Pointwise,
+    Prior,
+    ReasonsPolicy,
+    Sample,
+    SampleError,
+    ScoredSample,
+    Splitter,
+    Statement,
+    StatementMaker,
+    Status,
+    Verdict,
+)
+from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary
+
+__all__ = [
+    "Abstained",
+    "ClaimCounts",
+    "Claims",
+    "Completion",
+    "Cost",
+    "EchoCounts",
+    "Echoes",
+    "GradedExample",
+    "Made",
+    "Message",
+    "Pointwise",
+    "Price",
+    "Prior",
+    "Question",
+    "Rates",
+    "ReasonsPolicy",
+    "Record",
+    "ReplySchema",
+    "RunCounts",
+    "Sample",
+    "SampleError",
+    "Sampling",
+    "ScoredSample",
+    "ServerUse",
+    "Signature",
+    "Slice",
+    "Splitter",
+    "Statement",
+    "StatementMaker",
+    "Status",
+    "Summary",
+    "TokenAlternatives",
+    "Usage",
+    "Verdict",
+]
