@@ -109,7 +109,7 @@ def test_servers_that_differ_are_refused_with_the_difference(
 def test_a_server_that_does_not_come_back_in_time_ends_the_run_with_3(
     airjudge: Command, stub: Stub, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("airjudge.judge.judge.LEAST_WAIT_S", 0.2)
+    monkeypatch.setattr("airjudge.judge.pool.LEAST_WAIT_S", 0.2)
     stub.faults.append(
         Fault(faults_of.respond(503), when=lambda one: "Whales" in one.text or one.method == "GET", after=2)
     )

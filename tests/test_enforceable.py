@@ -95,7 +95,7 @@ def test_whatever_outlines_writes_is_valid_under_the_original_model(kinds: list[
 @given(st.sampled_from((str, list[str], Cat | str, list[Annotated[float, Field(ge=0, le=1)]])), st.data())
 def test_the_brief_form_allows_a_part_of_the_schema(kind: Any, data: st.DataObject) -> None:
     schema = enforceable(json_schema_of(field(kind)))
-    made = brief(schema)
+    made = brief(schema, cut=data.draw(st.sampled_from(("abc", "ä"))))
     assert made is not None
     text = data.draw(st.from_regex(regex_of(made), fullmatch=True))
     assert regex_of(schema).fullmatch(text)
@@ -103,7 +103,7 @@ def test_the_brief_form_allows_a_part_of_the_schema(kind: Any, data: st.DataObje
 
 
 def test_what_ends_by_itself_has_no_brief_form() -> None:
-    assert brief(enforceable(json_schema_of(field(Literal["a", "b"])))) is None
+    assert brief(enforceable(json_schema_of(field(Literal["a", "b"]))), cut="") is None
 
 
 @pytest.mark.parametrize(

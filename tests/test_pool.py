@@ -239,7 +239,7 @@ async def test_a_server_that_comes_back_as_another_judge_stops_the_run(
 async def test_a_server_that_stays_away_stops_the_run_when_the_time_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("airjudge.judge.judge.LEAST_WAIT_S", 0.5)
+    monkeypatch.setattr("airjudge.judge.pool.LEAST_WAIT_S", 0.5)
     stub = Stub(StubConfig(latency_s=0.05)).__enter__()
     run = asyncio.create_task(scored(pool_of([stub], wait_for_server_s=1), rows_of(200), tmp_path))
     await when(lambda: len(stub.bodies("Harbour")) >= 4)
@@ -306,7 +306,7 @@ async def test_after_a_broken_connection_the_canary_is_asked_before_anything_is_
 
 
 async def test_an_absence_that_is_over_no_longer_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airjudge.judge.judge.LEAST_WAIT_S", 0.1)
+    monkeypatch.setattr("airjudge.judge.pool.LEAST_WAIT_S", 0.1)
     stub = Stub(StubConfig(latency_s=0.1)).__enter__()
     run = asyncio.create_task(scored(pool_of([stub], concurrency=1, wait_for_server_s=2), rows_of(40), tmp_path))
     await when(lambda: len(stub.bodies("Harbour")) >= 2)

@@ -17,7 +17,7 @@ from airjudge import decoding
 from airjudge.enforceable import NOTHING_NARROWED, Narrowed, adapter_of, brief, enforceable, json_schema_of
 from airjudge.errors import ReplyInvalid, ReplyRunaway, ReplyTruncated, SchemaRefused
 from airjudge.judge import Judge
-from airjudge.schema import Message, Question, ReplySchema
+from airjudge.schema import Completion, Message, Question, ReplySchema
 
 T = TypeVar("T")
 
@@ -68,30 +68,31 @@ class Structured:
             EvaluationError: If this question has no usable reply; one that was cut is none.
             JudgeError: If no question can be answered any more.
         """
-        return await self._reply(Question(tuple(messages), decoding.FREE_TEXT, max_tokens=max_tokens))
+        question = Question(tuple(messages), decoding.FREE_TEXT, max_tokens=max_tokens)
+        return _whole(question, await self._judge.ask(question))
 
     async def _text(self, messages: Sequence[Message], model: type[T], max_tokens: int) -> str:
         # Equal schemas are one: a server compiles it once, whoever asks under it.
         wanted = json.dumps(json_schema_of(model)), json.dumps(dict(self._narrowed))
         schema = _reply_schema(*wanted, by_provider=self._judge.is_hosted)
         question = Question(tuple(messages), schema, max_tokens=max_tokens)
-        try:
-            return await self._reply(question)
-        except (ReplyTruncated, ReplyRunaway):
-            shorter = None if self._judge.is_hosted else _brief_form(schema)
-            if shorter is None:
-                raise
-        # The same words again, of the same length: only the reply has less room to go on in.
-        return await self._reply(replace(question, schema=shorter))
-
-    async def _reply(self, question: Question) -> str:
         completion = await self._judge.ask(question)
-        try:
-            decoding.check_whole(question.schema, completion)
-        except (ReplyTruncated, ReplyRunaway) as error:
-            error.hint = CUT_HINT
-            raise
-        return completion.text
+        if not decoding.matches(schema, completion.text) and not self._judge.is_hosted:
+            shorter = _brief_form(schema, "" if completion.text.isascii() else "…")
+            if shorter is not None:
+                # The same words again, of the same length: only the reply has less room to go on in.
+                question = replace(question, schema=shorter)
+                completion = await self._judge.ask(question)
+        return _whole(question, completion)
+
+
+def _whole(question: Question, completion: Completion) -> str:
+    try:
+        decoding.check_whole(question.schema, completion)
+    except (ReplyTruncated, ReplyRunaway) as error:
+        error.hint = CUT_HINT
+        raise
+    return completion.text
 
 
 @lru_cache(maxsize=512)
@@ -111,8 +112,8 @@ def _reply_schema(wanted: str, narrowed: str, *, by_provider: bool) -> ReplySche
 
 
 @lru_cache(maxsize=512)
-def _brief_form(schema: ReplySchema) -> ReplySchema | None:
-    made = brief(schema.json_schema)
+def _brief_form(schema: ReplySchema, cut: str) -> ReplySchema | None:
+    made = brief(schema.json_schema, cut=cut)
     return None if made is None else ReplySchema(f"{schema.name[:58]}_brief", made)
 
 
