@@ -29,8 +29,14 @@ class Page(NamedTuple):
         return re.findall(rf"```{language}\n(.*?)```", self.text, re.DOTALL)
 
     def snippets(self, *, ours: bool) -> list[str]:
-        """The Python blocks that import airjudge, or those that do not."""
-        return [block for block in self.blocks("python") if ("airjudge" in block) is ours]
+        """The Python blocks of a script after the change, which import airjudge alone, or those before it."""
+        return [
+            block for block in self.blocks("python") if ("airjudge.compat" in block) is ours and not _is_mixed(block)
+        ]
+
+    def mixed(self) -> list[str]:
+        """The Python blocks in which the original has our judge."""
+        return [block for block in self.blocks("python") if _is_mixed(block)]
 
     def tests(self) -> list[str]:
         """The tests that the tables name, in the last cell of each row."""
@@ -41,6 +47,10 @@ class Page(NamedTuple):
         """Rows of tables that name no test, headings aside."""
         rows = re.findall(r"(?<=\n)\|[-|]+\|\n((?:\|.*\n)+)", self.text)
         return [row for table in rows for row in table.splitlines() if "`test_" not in row]
+
+
+def _is_mixed(block: str) -> bool:
+    return "airjudge.integrations" in block
 
 
 PAGES = (Page("ragas"), Page("opik"), Page("deepeval"))
