@@ -104,3 +104,10 @@ def test_what_is_cancelled_is_left_and_the_process_ends_by_itself(stub: Stub) ->
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert sorted(ended.stdout.split()) == ["stopped", "timeout"]
     assert ended.stderr == ""
+
+
+def test_what_the_environment_names_later_is_another_judge(served: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = resident(served.model)
+    assert resident(served.model) is first
+    monkeypatch.setenv("AIRJUDGE_BASE_URL", "http://127.0.0.1:9/v1")
+    assert resident(served.model) is not first

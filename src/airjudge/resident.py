@@ -21,6 +21,7 @@ from airjudge.server import running_model
 
 T = TypeVar("T")
 
+_WHERE: Final = ("AIRJUDGE_BASE_URL", "AIRJUDGE_MODEL", "AIRJUDGE_API_KEY")
 CLOSE_LIMIT_S: Final = 5.0
 """How long connections may take to close when the process ends."""
 
@@ -89,7 +90,8 @@ def resident(model: str | Judge | None = None, *, settings: JudgeSettings | None
     """
     if isinstance(model, Judge):
         return _of_judge(model)
-    return _named(model, (settings or JudgeSettings()).model_dump_json())
+    where = tuple(os.environ.get(name) for name in _WHERE)
+    return _named(model, (settings or JudgeSettings()).model_dump_json(), where)
 
 
 @cache
@@ -98,7 +100,8 @@ def _of_judge(judge: Judge) -> ResidentJudge:
 
 
 @cache
-def _named(model: str | None, settings: str) -> ResidentJudge:
+def _named(model: str | None, settings: str, _where: tuple[str | None, ...]) -> ResidentJudge:
+    """One judge for each name and settings, and for what the environment said when it was asked for."""
     return ResidentJudge(lambda: _found(model, JudgeSettings.model_validate_json(settings)))
 
 
