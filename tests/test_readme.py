@@ -113,6 +113,18 @@ def test_the_figures_of_fitted_weights_are_those_of_the_benchmark() -> None:
         assert f"| {name} | {cells} |" in BENCHMARKS
 
 
+def test_the_figures_of_the_methods_are_those_of_the_benchmark() -> None:
+    rows = json.loads((RESULTS / "methods.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["method"] for row in rows} == {"pointwise", "reasoned", "ragas", "opik"}
+    for row in rows:
+        told = ["–" if row[name] is None else rf"{row[name]:.3f}[^|]*" for name in ("auc", "balanced_accuracy")]
+        told += [f"{row['mean_absolute_error']:.3f}", "–" if row["spearman"] is None else f"{row['spearman']:.3f}"]
+        usage = [f"{row['usage'][name]:,}" for name in ("requests", "completion_tokens")]
+        statements = str(row["n_statements"] or "–")
+        cells = r" \| ".join([row["set"], row["method"], str(row["n_samples"]), statements, *told, *usage])
+        assert re.search(rf"\| {cells} \|", BENCHMARKS), cells
+
+
 def test_what_readme_says_of_recorded_judges_is_what_was_measured() -> None:
     judges = json.loads((RESULTS / "agreement.json").read_text(encoding="utf-8"))["sets"]["wice_subclaims"]["judges"]
     said = {name: f"{told['all']['balanced_accuracy']:.2f}" for name, told in judges.items()}
