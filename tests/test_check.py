@@ -77,6 +77,12 @@ def test_bad_lines_are_listed_in_order_with_the_samples_whose_id_is_used_twice(t
     assert (short.bad_lines, short.n_bad) == (report.bad_lines[:2], 4)
 
 
+def test_the_first_rows_are_all_that_is_counted() -> None:
+    rows = [good(id="a"), {}, good(id="a"), good(id="b")]
+    found = [check_data(source_of(rows), Terms(Utf8(), "given"), first=first) for first in (1, 2, 3)]
+    assert [(one.n_samples, one.n_bad) for one in found] == [(1, 0), (1, 1), (1, 2)]
+
+
 def test_an_id_may_be_used_twice_over_several_files(tmp_path: Path) -> None:
     paths = [write_lines(tmp_path, good(id="a"), GOOD, name=name) for name in ("x.jsonl", "y.jsonl")]
     report = check_data(open_source([str(path) for path in paths]), Terms(Utf8(), "given"))

@@ -106,6 +106,18 @@ def test_the_cost_is_told_before_and_after(airjudge: Command, provider: HostedSt
     assert f"{amount:.4g} EUR" in airjudge("score", data, *hosted(provider, out), *PRICE).out
 
 
+def test_the_cost_of_the_first_samples_is_told_where_only_they_are_scored(
+    airjudge: Command, provider: HostedStub, data: Path, tmp_path: Path
+) -> None:
+    ended = airjudge("score", data, *hosted(provider, tmp_path / "out"), *PRICE, "--limit", 1)
+    (line,) = [one for one in ended.err.splitlines() if one.startswith("cost: about")]
+    assert "for the first sample, without" in line
+    told = json.loads(airjudge("check", data, "--judge", "hosted", *PRICE, "--limit", 1, "--json").out)
+    assert f"{told['n_requests']} requests" in line
+    assert 0 < told["n_requests"] < 6
+    assert told["n_samples"] == 1
+
+
 def test_check_tells_the_cost_without_a_judge(airjudge: Command, data: Path) -> None:
     ended = airjudge("check", data, "--judge", "hosted", *PRICE, "--json")
     assert ended.code == 0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from operator import itemgetter
 from typing import Protocol
 
@@ -97,10 +97,11 @@ class Terms:
     max_listed: int | None = None
 
 
-def check_data(source: Source, terms: Terms, *, on_progress: Progress = silent) -> Report:
-    """Read all of a data set and say what it holds; samples that share an id are read twice."""
+def check_data(source: Source, terms: Terms, *, first: int | None = None, on_progress: Progress = silent) -> Report:
+    """Read a data set, or its `first` rows, and say what it holds; samples that share an id are read twice."""
     survey = _Survey(terms)
-    for n_rows, entry in enumerate(source.entries(lambda _place: False), start=1):
+    entries = takewhile(lambda entry: first is None or entry.place < first, source.entries(lambda _place: False))
+    for n_rows, entry in enumerate(entries, start=1):
         if isinstance(entry.value, DatasetError):
             survey.refuse(entry.place, entry.value)
         else:

@@ -45,6 +45,7 @@ def check(
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     currency: Currency = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Check only the first N samples.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with all bad lines.")] = False,
 ) -> None:
     """Read a data set without a judge: columns, counts, bad lines, tokens, time and cost.
@@ -62,7 +63,7 @@ def check(
         source = open_source(data, mapping=parse_mapping(columns or ()), spool=Path(folder, "input"))
         profile = None if judge == HOSTED else _profile(judge)
         terms, note = _terms(profile, statements.value, max_listed=None if as_json else SHOWN)
-        report = check_data(source, terms, on_progress=told)
+        report = check_data(source, terms, first=limit, on_progress=told)
         found = _as_object(source, report, profile, terms=terms, rate=speed)
         notes = [one for one in (note, OF_CLAIMS if statements is Maker.claims else "") if one]
         found |= {"note": "; ".join(notes)} if notes else {}

@@ -21,17 +21,18 @@ BY_BYTES: Final = f"bytes / {BYTES_PER_TOKEN}"
 
 
 class Estimate(Record):
-    """What a verdict on each statement of a data set will cost; `counted` says how its prompts were counted."""
+    """What a verdict on each statement will cost; `counted` says how prompts were counted, `of` in what data."""
 
     usage: Usage
     cost: Cost | None
     counted: str
+    of: str = "the whole data set"
 
     def line(self, max_cost: float | None) -> str:
         """The estimate for a person, and whether it goes beyond what the run may cost."""
         usage = self.usage
         told = (
-            f"cost: about {self.cost} for the whole data set, without reasons: {usage.requests:,} requests, "
+            f"cost: about {self.cost} for {self.of}, without reasons: {usage.requests:,} requests, "
             f"{usage.prompt_tokens:,} tokens in prompts ({self.counted}), {usage.completion_tokens:,} generated"
         )
         beyond = max_cost is not None and self.cost is not None and self.cost.amount > max_cost
@@ -39,18 +40,30 @@ class Estimate(Record):
 
 
 def tell_estimate(
-    source: Source, maker: StatementMaker, settings: JudgeSettings, *, hosted: bool, shown: Display | None
+    source: Source,
+    maker: StatementMaker,
+    settings: JudgeSettings,
+    *,
+    first: int | None,
+    hosted: bool,
+    shown: Display | None,
 ) -> None:
-    """Tell a person what a run will cost, if a price is told and somebody looks."""
+    """Tell a person what a run over a data set, or its `first` samples, will cost, if there is a price and a reader."""
     if shown is None:
         return
-    found = estimate(source, maker, settings, hosted=hosted, on_progress=shown.stage)
+    found = estimate(source, maker, settings, first=first, hosted=hosted, on_progress=shown.stage)
     if found is not None:
         print_line(found.line(settings.max_cost))
 
 
 def estimate(
-    source: Source, maker: StatementMaker, settings: JudgeSettings, *, hosted: bool, on_progress: Progress = silent
+    source: Source,
+    maker: StatementMaker,
+    settings: JudgeSettings,
+    *,
+    first: int | None = None,
+    hosted: bool,
+    on_progress: Progress = silent,
 ) -> Estimate | None:
     """Count a data set's prompts as `check` does; None without a price, and where replies have no known length."""
     if settings.price is None or settings.method != "pointwise":
@@ -58,8 +71,10 @@ def estimate(
     encoder, counted = _encoder(settings.profile)
     form = prompts.as_object if hosted else prompts.plain
     terms = Terms(encoder, maker, pointwise=_pointwise(settings), form=form, max_listed=0)
-    report = check_data(source, terms, on_progress=on_progress)
-    return priced(report, settings.price, terms, counted=counted)
+    report = check_data(source, terms, first=first, on_progress=on_progress)
+    found = priced(report, settings.price, terms, counted=counted)
+    of = "the first sample" if first == 1 else f"the first {first:,} samples"
+    return found if first is None else found.model_copy(update={"of": of})
 
 
 def priced(report: Report, price: Price, terms: Terms, *, counted: str = BY_BYTES) -> Estimate:

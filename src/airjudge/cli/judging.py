@@ -79,15 +79,17 @@ def judged(
     *,
     statements: "StatementMaker",
     reasons: "ReasonsPolicy",
+    first: int | None,
     shown: "Display",
     quiet: bool,
 ) -> "Iterator[ContextRecall | GradedContextRecall]":
-    """Recall or grades by the judge that the options name, for the block; what it will cost is told first."""
+    """Recall or grades by the judge that the options name, for the block; what they cost is told first."""
     from airjudge.cli.cost import tell_estimate
     from airjudge.metrics import ContextRecall, GradedContextRecall
 
     with judge_of(named, settings, shown.stage) as found:
-        tell_estimate(source, statements, settings, hosted=named.hosted, shown=None if quiet else shown)
+        looked_at = None if quiet else shown
+        tell_estimate(source, statements, settings, first=first, hosted=named.hosted, shown=looked_at)
         if settings.method == "opik":
             yield GradedContextRecall(found)
         else:

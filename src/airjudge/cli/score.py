@@ -208,7 +208,14 @@ def score(
     with logging_to(log, with_data=log_data):
         with display(quiet=quiet) as shown, ExitStack() as stack:
             by_judge = judged(
-                named, asked, source, statements=statements.value, reasons=reasons.value, shown=shown, quiet=quiet
+                named,
+                asked,
+                source,
+                statements=statements.value,
+                reasons=reasons.value,
+                first=limit,
+                shown=shown,
+                quiet=quiet,
             )
             scored_by = comparing or stack.enter_context(by_judge)
             shown.stage(f"scoring {source.name}", 0, 0)
