@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from airjudge.datasets.cells import Cells
 from airjudge.datasets.files import Input
 from airjudge.datasets.opening import row_file
-from airjudge.datasets.refusal import Refused, short
+from airjudge.datasets.refusal import Fields, Refused, short
 from airjudge.datasets.rows import Row, every
 from airjudge.datasets.rulings import ACCEPTED, Told, told_in
 from airjudge.errors import InputError
 from airjudge.labels import Label, Labels
+from airjudge.quoting import from_cell
 
 _SHOWN: Final = 5
 """Problems of one file that are told; the rest is counted."""
@@ -35,8 +37,8 @@ def read_labels(path: Path | str, *, who: str | None = None) -> Labels:
         InputError: If the file cannot be read or holds no label of `who`; or with the first lines that are
             wrong, and how many there are. Two labels on one statement that contradict each other are wrong.
     """
-    reading = _Reading(str(path), who)
     file = row_file(Input(str(path), Path(path)))
+    reading = _Reading(str(path), who, of_cells=isinstance(file, Cells))
     file.columns()  # refuses what is no text of rows at all, with the next step
     for row in file.rows(every):
         reading.take(row)
@@ -58,6 +60,7 @@ class _Reading:
 
     path: str
     who: str | None
+    of_cells: bool
     n_bad: int = 0
     problems: list[str] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class _Reading:
         """Take the labels of a row, or note what is wrong with it."""
         line = row.editor_line or row.line
         try:
-            group, told = told_in(row.read(), default_id=f"line-{row.line}")
+            group, told = told_in(self._fields(row), default_id=f"line-{row.line}")
             for one in told:
                 self._take_one(one, line)
             if group is not None and told:
@@ -80,6 +83,13 @@ class _Reading:
             self._note(line, str(exc))
         except RecursionError:
             self._note(line, "nested too deeply")
+
+    def _fields(self, row: Row) -> Fields:
+        """The fields of a row; a table that we wrote and people filled in gets its texts back."""
+        fields = row.read()
+        if not self.of_cells:
+            return fields
+        return {name: from_cell(one) if isinstance(one, str) else one for name, one in fields.items()}
 
     def _take_one(self, told: Told, line: int) -> None:
         if told.who is not None:

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from airjudge.calibration import abstains
 from airjudge.errors import InputError
 from airjudge.journal import Reader, failpoint, file_hash, written_whole
+from airjudge.quoting import as_cell
 from airjudge.run.folder import (
     EXPORTS,
     SAMPLES,
@@ -195,11 +196,13 @@ def _json_lines(file: IO[bytes], table: Table, rows: Rows) -> Iterator[Add]:
 @contextmanager
 def _comma_separated(file: IO[bytes], table: Table, rows: Rows) -> Iterator[Add]:
     text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.DictWriter(text, _COLUMNS[table], lineterminator="\n")
+    # With the line ends of RFC 4180; with others the writer of Python 3.11 leaves a bare "\r" in a text unquoted.
+    writer = csv.DictWriter(text, _COLUMNS[table], lineterminator="\r\n")
     writer.writeheader()
 
     def add(place: int, sample: ScoredSample) -> None:
-        writer.writerows(rows(place, sample))
+        for row in rows(place, sample):
+            writer.writerow({name: as_cell(one) if isinstance(one, str) else one for name, one in row.items()})
 
     yield add
     text.detach()
