@@ -1,9 +1,13 @@
 """Nothing but the judge is contacted: every connection and look-up of a whole command is listed."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.stub import Stub
 
@@ -84,3 +88,24 @@ def test_commands_without_a_judge_contact_nobody() -> None:
         for arguments in (["--help"], ["--version"], ["models", "list"]):
             assert contacts(stub, *arguments) == "SEEN []"
             assert not stub.requests
+
+
+@pytest.mark.server
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("smollm_ready")
+def test_the_whole_process_tree_of_a_run_talks_to_its_own_loopback_alone(tmp_path: Path) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    data, trace = tmp_path / "data.jsonl", tmp_path / "trace"
+    row = {"user_input": "When?", "reference": "At six.", "retrieved_contexts": ["At six, see http://example.com"]}
+    data.write_text(json.dumps(row))
+    traced = ["strace", "-f", "--seccomp-bpf", "-o", trace, "-e", "trace=connect,sendto,sendmsg,sendmmsg,bind"]
+    run = [sys.executable, "-m", "airjudge", "score", data, "--judge", "smollm2-135m", "--out", tmp_path / "out"]
+    ended = subprocess.run([*map(str, traced + run)], capture_output=True, text=True, check=False, timeout=840)
+    if ended.returncode and "ptrace" in ended.stderr:
+        pytest.skip("this user may not trace processes")
+    assert ended.returncode == 0, ended.stderr
+    calls = [line for line in trace.read_text().splitlines() if "sa_family=AF_INET" in line]
+    assert any("connect(" in line and "127.0.0.1" in line for line in calls)  # the client reached its server
+    assert len({line.split()[0] for line in calls}) > 1  # and the trace saw processes or threads beside it
+    assert [line for line in calls if not re.search(r'"(127\.0\.0\.1|::1)"', line)] == []
