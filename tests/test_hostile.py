@@ -39,6 +39,9 @@ OF_TEMPLATES: Final = re.compile(
 """Tokens that mark turns in the templates of Qwen, Granite, Llama, Mistral, Gemma, Phi, DeepSeek, Command R and GLM."""
 FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+AGAIN: Final = [one.text for one in BREAKING if one.kind == "terminal"]
+"""Ids that are used twice: each is an error that quotes it."""
+N_BAD: Final = len(AGAIN) + 2
 OURS: Final = re.compile(r"\x1b\[(?:[0-9;]*[mKAGJ]|\?25[lh])")
 """What our own tables and progress write to a terminal: colours and the place of the cursor."""
 
@@ -134,7 +137,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Scored:
     folder = tmp_path_factory.mktemp("hostile")
     data, out, names = folder / "data.jsonl", folder / "run", {one.asking_for(1): one for one in ATTACKS}
     lines = [json.dumps(hostile_row(text)) for text in names]
-    lines += [json.dumps(hostile_row("\ud800 lone")), json.dumps(hostile_row(ATTACKS[0].asking_for(1))), "<b>{\x1b[2J"]
+    lines += [json.dumps(hostile_row(one)) for one in AGAIN] + [json.dumps(hostile_row("\ud800 lone")), "<b>{\x1b[2J"]
     data.write_text("\n".join(lines) + "\n", encoding="utf-8")
     with Stub(StubConfig(answer=by_text({"=": "0"}, default="1"))) as stub:
         options = ("--concurrency", 16, "--keep", "tag", "--by", "tag", "--junit", folder / "junit.xml")
@@ -192,7 +195,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def test_every_hostile_row_becomes_a_record(scored: Scored) -> None:
     records = read_lines(scored.out / "samples.jsonl")
-    assert len(records) == len(ATTACKS) + 3
+    assert len(records) == len(ATTACKS) + N_BAD
     failed = {one["id"]: one["error"] for one in records if one["status"] == "failed"}
     assert [one for one in failed.values() if not one["message"]] == []
     sound = [one for one in records if one["status"] != "failed"]
@@ -223,6 +226,8 @@ def test_a_terminal_shows_text_alone(scored: Scored, tmp_path: Path) -> None:
     for text in said.values():
         assert_text_alone(text)
     assert b"surrogate" in said["check"]
+    assert b"[bold red]owned[/bold red]" in said["check"]  # the tables' own markup is text too
+    assert said["check"].count(b"is already that of line") == len(AGAIN)
     assert b"disagree" in said["compare"].lower()
 
 
@@ -251,7 +256,7 @@ def test_no_text_forges_a_line_of_the_log_or_a_case_of_the_junit_file(scored: Sc
     assert sum(one["event"] == "finished" for one in events) == 1
     root = ET.fromstring((scored.folder / "junit.xml").read_text(encoding="utf-8"))
     cases = list(root.iter("testcase"))
-    assert len(cases) == len(ATTACKS) + 3
+    assert len(cases) == len(ATTACKS) + N_BAD
     assert "forged" not in {one.get("name") for one in cases}
 
 

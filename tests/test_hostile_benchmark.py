@@ -25,7 +25,7 @@ def test_attempts_are_asked_in_each_way_and_what_got_its_way_is_named(
     found = benchmark.Results.model_validate_json(results.read_bytes())
     tried = list(benchmark.attempts())
     assert found.n_attempts == len(tried) == len(set(tried))
-    assert found.wrong_without_attack == {way: [] for way in benchmark.WAYS}
+    assert found.wrong_when_harmless == {way: [] for way in benchmark.WAYS}
     assert found.flipped == [
         f"plain-en {place} {wrong}"
         for wrong in (0, 1)
@@ -49,6 +49,14 @@ def test_an_attempt_on_a_case_that_a_prompt_gets_wrong_is_not_counted(tmp_path: 
             benchmark.main()
     found = json.loads((tmp_path / "r.json").read_text())
     # A judge that says yes to everything gets every unsupported statement wrong, and cannot be pushed to a yes.
-    assert found["wrong_without_attack"]["plain"] == [f"{case}:0" for case in range(len(benchmark.CASES))]
+    wrong = [f"{n} {place} 1" for n in range(len(benchmark.CASES)) for place in benchmark.PLACES]
+    assert sorted(found["wrong_when_harmless"]["plain"]) == sorted(wrong)
     assert found["all"]["flips"]["plain"] == 0
     assert found["all"]["n"]["plain"] == sum(one.wrong == 0 for one in benchmark.attempts())
+
+
+def test_the_table_of_the_benchmark_readme_is_what_was_measured() -> None:
+    readme = (Path(benchmark.__file__).parent / "README.md").read_text(encoding="utf-8")
+    results = benchmark.Results.model_validate_json(benchmark.RESULTS.read_bytes())
+    assert results.n_attempts == len(list(benchmark.attempts()))
+    assert "\n".join(benchmark.table(results)) in readme
