@@ -73,8 +73,9 @@ def estimate(
     terms = Terms(encoder, maker, pointwise=_pointwise(settings), form=form, max_listed=0)
     report = check_data(source, terms, first=first, on_progress=on_progress)
     found = priced(report, settings.price, terms, counted=counted)
-    of = "the first sample" if first == 1 else f"the first {first:,} samples"
-    return found if first is None else found.model_copy(update={"of": of})
+    if first is None:
+        return found
+    return found.model_copy(update={"of": "the first sample" if first == 1 else f"the first {first:,} samples"})
 
 
 def priced(report: Report, price: Price, terms: Terms, *, counted: str = BY_BYTES) -> Estimate:
