@@ -10,13 +10,10 @@ from hypothesis import settings
 
 from airjudge import server
 from airjudge.cli import main
-from airjudge.errors import AirjudgeError
-from airjudge.profiles import load_profile
 from airjudge.server import Server
-from airjudge.server.process import installed_distribution
-from airjudge.weights import prepared
 from tests.browsing import Browser, missing_browser
 from tests.commands import Command, Ended
+from tests.ready import require_judge
 from tests.stub import Stub
 
 SMOLLM = "smollm2-135m"
@@ -57,9 +54,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
 @pytest.fixture(scope="session")
 def smollm_ready() -> None:
     """Skip where vLLM or the weights of SmolLM2 are missing; in CI that is a failure."""
-    reason = _what_is_missing()
-    if reason:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    require_judge(SMOLLM)
 
 
 @pytest.fixture(scope="session")
@@ -77,13 +72,3 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
     with Browser(tmp_path_factory.mktemp("chromium")) as running:
         yield running
-
-
-def _what_is_missing() -> str:
-    if installed_distribution() is None:
-        return "vLLM is not installed"
-    try:
-        prepared(load_profile(SMOLLM))
-    except AirjudgeError as error:
-        return f"{error}; {error.hint}"
-    return ""

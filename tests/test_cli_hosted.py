@@ -115,7 +115,10 @@ def test_the_cost_of_the_first_samples_is_told_where_only_they_are_scored(
     told = json.loads(airjudge("check", data, "--judge", "hosted", *PRICE, "--limit", 1, "--json").out)
     assert f"{told['n_requests']} requests" in line
     assert 0 < told["n_requests"] < 6
-    assert told["n_samples"] == 1
+    assert (told["n_samples"], told["limit"]) == (1, 1)
+    assert "nothing behind the first 1 rows was read" in told["note"]
+    ended = airjudge("score", data, *hosted(provider, tmp_path / "more"), *PRICE, "--limit", 100)
+    assert "for the whole data set, without" in ended.err
 
 
 def test_check_tells_the_cost_without_a_judge(airjudge: Command, data: Path) -> None:

@@ -28,6 +28,7 @@ from airjudge.weights import JudgeTokenizer, prepared
 from benchmarks.hostile import run as benchmark
 from benchmarks.hostile.attacks import BREAKING, STEERING, Attack
 from tests.browsing import Browser
+from tests.ready import require_judge
 from tests.stub import Stub, StubConfig, by_text
 
 ATTACKS: Final = STEERING + BREAKING
@@ -79,9 +80,9 @@ def test_no_token_of_a_template_gets_into_a_prompt_as_text() -> None:
 
 
 @pytest.mark.server
-@pytest.mark.usefixtures("smollm_ready")
 @pytest.mark.parametrize("name", ["smollm2-135m", default_profile_name("cpu")])
 def test_no_token_of_a_template_reaches_the_judge_as_one(name: str) -> None:
+    require_judge(name)
     profile = load_profile(name)
     tokenizer, marks = JudgeTokenizer(profile), special_tokens(prepared(profile).path)
     assert len(marks) >= 3

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airjudge.errors import AirjudgeError
-from airjudge.profiles import load_profile
-from airjudge.server.process import installed_distribution
-from airjudge.weights import prepared
+from tests.ready import require_judge
 from tests.stub import Stub, StubConfig
 
 SCRIPT = Path(__file__).parent / "seeds" / "ragas_context_recall.py"
@@ -35,13 +32,7 @@ def printed(base_url: object, api_key: object) -> str:
 @pytest.fixture
 def default_judge_ready() -> None:
     """Skip where vLLM or the weights of the default judge are missing; in CI that is a failure."""
-    reason = "" if installed_distribution() else "vLLM is not installed"
-    try:
-        prepared(load_profile(JUDGE))
-    except AirjudgeError as error:
-        reason = f"{error}; {error.hint}"
-    if reason:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    require_judge(JUDGE)
 
 
 def test_the_import_line_is_all_that_names_us() -> None:

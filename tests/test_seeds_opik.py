@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from airjudge.errors import AirjudgeError
-from airjudge.profiles import default_profile_name, load_profile, this_machine
-from airjudge.server.process import installed_distribution
-from airjudge.weights import prepared
+from airjudge.profiles import default_profile_name, this_machine
+from tests.ready import require_judge
 from tests.stub import Stub
 
 SCRIPT = Path(__file__).parent / "seeds" / "opik_context_recall.py"
@@ -34,13 +32,7 @@ def without_judge() -> dict[str, str]:
 @pytest.fixture
 def default_judge_ready() -> None:
     """Skip where vLLM or the default judge's weights are missing; in CI that is a failure."""
-    reason = "vLLM is not installed" if installed_distribution() is None else ""
-    try:
-        prepared(load_profile(default_profile_name("gpu" if this_machine().gpus else "cpu")))
-    except AirjudgeError as error:
-        reason = f"{error}; {error.hint}"
-    if reason:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    require_judge(default_profile_name("gpu" if this_machine().gpus else "cpu"))
 
 
 def test_the_import_line_is_all_that_differs_from_the_original() -> None:

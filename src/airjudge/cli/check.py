@@ -65,9 +65,11 @@ def check(
         terms, note = _terms(profile, statements.value, max_listed=None if as_json else SHOWN)
         report = check_data(source, terms, first=limit, on_progress=told)
         found = _as_object(source, report, profile, terms=terms, rate=speed)
-        notes = [one for one in (note, OF_CLAIMS if statements is Maker.claims else "") if one]
+        part = "" if limit is None else f"nothing behind the first {limit:,} rows was read"
+        notes = [one for one in (part, note, OF_CLAIMS if statements is Maker.claims else "") if one]
         found |= {"note": "; ".join(notes)} if notes else {}
         cost = priced(report, price, terms).cost if price else None
+        found["limit"] = limit
         found["cost"] = cost.model_dump() if cost else None
     if as_json:
         print(json.dumps(found, ensure_ascii=False))

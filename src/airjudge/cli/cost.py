@@ -73,7 +73,7 @@ def estimate(
     terms = Terms(encoder, maker, pointwise=_pointwise(settings), form=form, max_listed=0)
     report = check_data(source, terms, first=first, on_progress=on_progress)
     found = priced(report, settings.price, terms, counted=counted)
-    if first is None:
+    if first is None or report.n_samples + report.n_bad < first:
         return found
     return found.model_copy(update={"of": "the first sample" if first == 1 else f"the first {first:,} samples"})
 
