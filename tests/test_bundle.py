@@ -14,7 +14,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from airjudge.bundle import Wanted, make_bundle, ourselves, papers, wheels
-from airjudge.bundle.wanted import lock_file, this_python
+from airjudge.bundle.wanted import Device, Machine, Python, lock_file, this_python
 from airjudge.errors import BundleFailed, InputError
 from airjudge.version import __version__
 from tests.commands import Command
@@ -185,6 +185,37 @@ def test_pip_is_told_of_another_machine_and_of_this_one_nothing() -> None:
     platforms = {value for name, value in pairs if name == "--platform"}
     assert {"manylinux_2_28_aarch64", "manylinux2014_aarch64", "any"} <= platforms
     assert not any("x86_64" in one for one in platforms)
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_the_pins_are_those_of_the_machine_that_it_is_for(device: Device, python: Python, machine: Machine) -> None:
+    # pip itself holds markers against the Python that it runs on, whatever --python-version says.
+    wanted = JUDGES_ONLY.model_copy(update={"device": device, "python": python, "machine": machine})
+    pins = [line.split()[0] for line in wheels.pins_for(wanted).splitlines() if not line.startswith("    --hash=")]
+    names = [pin.partition("==")[0] for pin in pins]
+    assert len(names) == len(set(names)) > 100
+    assert ("scipy==1.17.1" in pins) == (python == "3.11")
+    assert ("six" in names) == (python != "3.11")
+    if device == "cpu":
+        assert ("intel-openmp" in names) == (machine == "x86_64")
+    lines = [line for line in lock_file(device).read_text(encoding="utf-8").splitlines() if "==" in line]
+    assert {line.partition("==")[0] for line in lines if not line.startswith("#") and " ; " not in line} <= set(names)
+
+
+def test_a_file_that_is_not_that_of_the_lock_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tmp_path / "index"
+    index.mkdir()
+    with zipfile.ZipFile(index / "a-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("a-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: a\nVersion: 1\n")
+    lock = tmp_path / "gpu.lock"
+    lock.write_text(f"a==1 \\\n    --hash=sha256:{'0' * 64}\n", encoding="utf-8")
+    monkeypatch.setattr(wheels, "lock_file", lambda _: lock)
+    for name, value in (("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", str(index)), ("PIP_CONFIG_FILE", os.devnull)):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BundleFailed, match=r"DO NOT MATCH THE HASHES.*a==1.*a-1-py3-none-any\.whl"):
+        wheels.download(JUDGES_ONLY.model_copy(update={"device": "gpu"}), tmp_path / "wheels", lambda *_: None)
 
 
 def test_what_pip_cannot_bring_is_told_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
