@@ -226,6 +226,15 @@ def test_what_pip_cannot_bring_is_told_in_its_words(tmp_path: Path, monkeypatch:
         wheels.download(JUDGES_ONLY.model_copy(update={"device": "gpu"}), tmp_path / "wheels", lambda *_: None)
 
 
+def test_where_the_torch_for_cpus_is_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    with pytest.raises(BundleFailed, match=r"torch==.*\+cpu") as caught:
+        wheels.download(JUDGES_ONLY, tmp_path / "wheels", lambda *_: None)
+    assert "PIP_FIND_LINKS" in caught.value.hint
+
+
 def test_the_torch_of_a_bundle_is_that_of_the_setup() -> None:
     version = next(line for line in (ROOT / ".ci" / "install").read_text().splitlines() if line.startswith("torch="))
     assert f"torch=={version.partition('=')[2]}+cpu" == wheels.TORCH_CPU

@@ -21,6 +21,10 @@ _PIN: Final = re.compile(
     r"^(?P<pin>[^\s#;]+==[^\s;]+)(?: ; (?P<marker>.+?))?(?P<hashes>(?: \\\n    --hash=\S+)+)$", re.MULTILINE
 )
 _MISMATCH: Final = "DO NOT MATCH THE HASHES"
+_TORCH_HINT: Final = (
+    f"The CPU build of torch is at {_TORCH_INDEX} alone: reach that, or put its wheel for that Python and machine "
+    "into a folder and name it: PIP_FIND_LINKS=/the/folder"
+)
 _HINT: Final = "Check the network and the package index (pip config list), then give the same command again."
 
 
@@ -38,7 +42,7 @@ def download(wanted: Wanted, folder: Path, progress: Progress) -> None:
         try:
             _download([*target, TORCH_CPU], folder)
         except BundleFailed:
-            _download([*target, "--index-url", _TORCH_INDEX, TORCH_CPU], folder)
+            _download([*target, "--index-url", _TORCH_INDEX, TORCH_CPU], folder, _TORCH_HINT)
     progress(f"download the packages of {wanted.device}.lock", 0, 0)
     with tempfile.TemporaryDirectory() as place:
         pins = Path(place) / "packages.txt"
@@ -84,14 +88,14 @@ def target_options(wanted: Wanted) -> list[str]:
     ]
 
 
-def _download(options: Sequence[str], folder: Path) -> None:
+def _download(options: Sequence[str], folder: Path, hint: str = _HINT) -> None:
     quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--dest", str(folder)]
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", *quiet, *options]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         msg = f"pip could not bring the packages: {_reason(lines)}"
-        raise BundleFailed(msg, _HINT)
+        raise BundleFailed(msg, hint)
 
 
 def _reason(lines: Sequence[str]) -> str:
