@@ -11,10 +11,10 @@ from tests.rows import row
 from tests.stub import Stub
 
 WORK = {
-    "prompt_tokens_total": 900.0,
-    "prompt_tokens_cached_total": 300.0,
-    "generation_tokens_total": 40.0,
-    "request_success_total": 6.0,
+    "vllm:prompt_tokens_total": 900.0,
+    "vllm:prompt_tokens_cached_total": 300.0,
+    "vllm:generation_tokens_total": 40.0,
+    "vllm:request_success_total": 6.0,
 }
 
 

@@ -102,11 +102,16 @@ async def tokens_of(target: Target, questions: Sequence[Question]) -> list[list[
         return [await one(question) for question in questions]
 
 
+async def counters(target: Target) -> dict[str, float]:
+    """What the server has counted so far, by the names of its /metrics."""
+    async with VllmBackend(target.connection(), model=target.model) as backend:
+        return await backend.counters()
+
+
 async def computed_tokens(target: Target) -> float:
     """Prompt tokens that the server has computed so far, those from its cache left out."""
-    async with VllmBackend(target.connection(), model=target.model) as backend:
-        counters = await backend.counters()
-    return counters["vllm:prompt_tokens_total"] - counters["vllm:prompt_tokens_cached_total"]
+    counted = await counters(target)
+    return counted["vllm:prompt_tokens_total"] - counted["vllm:prompt_tokens_cached_total"]
 
 
 async def scored(judge: Judge, name: str, limit: int | None) -> tuple[float, float, int]:

@@ -12,6 +12,7 @@ are the server's own counts. What every turn brought back is kept beside the tab
 """
 
 import argparse
+import asyncio
 import json
 import os
 import platform
@@ -33,8 +34,9 @@ from airjudge import agreement
 from airjudge.schema import Record
 from airjudge.server.process import installed_distribution
 from benchmarks.agreement.run import DATA
+from benchmarks.efficiency.run import Target, counters
 from benchmarks.matching import one_to_one
-from benchmarks.peers.serving import Backend, Serving, serving
+from benchmarks.peers.serving import Backend, serving
 from benchmarks.peers.turn import TOOLS, Brought, Labelled, Sample
 from benchmarks.peers.turn import Verdict as Told
 from tests.oracles.silence import silence
@@ -130,10 +132,10 @@ def turn_of(played: Played, samples: Sequence[Sample]) -> Turn:
         wall_s=told["wall_s"],
         client_cpu_s=told["client_cpu_s"],
         client_peak_bytes=told["client_peak_bytes"],
-        requests=round(used["request_success_total"]),
-        prompt_tokens=round(used["prompt_tokens_total"]),
-        cached_tokens=round(used["prompt_tokens_cached_total"]),
-        generated_tokens=round(used["generation_tokens_total"]),
+        requests=round(used["vllm:request_success_total"]),
+        prompt_tokens=round(used["vllm:prompt_tokens_total"]),
+        cached_tokens=round(used["vllm:prompt_tokens_cached_total"]),
+        generated_tokens=round(used["vllm:generation_tokens_total"]),
         n_statements=sum(len(sample["statements"]) for sample in samples),
         n_verdicts=sum(len(row["verdicts"]) for row in rows.values()),
         covered=len(pairs) if says_what else None,
@@ -158,14 +160,14 @@ def play(asked: argparse.Namespace, tool: str, samples: Path, *, repeat: int) ->
     out = LOGS / f"{asked.set}-{tool.replace(' ', '-')}-{repeat}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, serving(asked.judge, backend, Path(place) / "vllm.log") as server:
-        before = server.counters()
+        before = asyncio.run(counters(server))
         _run_tool(asked, tool, server=server, files=(samples, out, Path(place)))
-        after = server.counters()
-    used = {key: after[key] - before[key] for key in after}
+        after = asyncio.run(counters(server))
+    used = {key: value - before.get(key, 0.0) for key, value in after.items()}
     return Played(tool, asked.set, repeat, told=json.loads(out.read_bytes()), used=used)
 
 
-def _run_tool(asked: argparse.Namespace, tool: str, *, server: Serving, files: tuple[Path, Path, Path]) -> None:
+def _run_tool(asked: argparse.Namespace, tool: str, *, server: Target, files: tuple[Path, Path, Path]) -> None:
     samples, out, place = files
     told = {
         "tool": tool,

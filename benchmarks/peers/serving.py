@@ -12,9 +12,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -26,54 +25,15 @@ from airjudge.server.command import HOST, Plan, arguments, choose_device, enviro
 from airjudge.server.process import answers, installed_distribution
 from airjudge.server.registry import private_folder
 from airjudge.weights import prepared
+from benchmarks.efficiency.run import Target
 
 Backend = Literal["outlines", "auto"]
 
 START_LIMIT_S: Final = 600.0
-_COUNTED: Final = (
-    "prompt_tokens_total",
-    "prompt_tokens_cached_total",
-    "generation_tokens_total",
-    "request_success_total",
-)
-
-
-@dataclass(frozen=True)
-class Serving:
-    """A server that is up."""
-
-    base_url: str
-    api_key: str
-    model: str
-
-    def counters(self) -> dict[str, float]:
-        """What it counted so far: tokens of prompts, of those the cached ones, generated ones, requests that ended."""
-        text = self._sent("/metrics", None).decode()
-        found = dict.fromkeys(_COUNTED, 0.0)
-        for line in text.split("\n"):
-            name, _, value = line.rpartition(" ")
-            short = name.partition("{")[0].removeprefix("vllm:")
-            if short in found and not line.startswith("#"):
-                found[short] += float(value)
-        return found
-
-    def warm_up(self) -> None:
-        """Let it answer once: the first request after a start pays for what is set up late."""
-        body = {"model": self.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4}
-        self._sent("/v1/chat/completions", {**body, "logprobs": True, "top_logprobs": 5})
-
-    def _sent(self, path: str, body: Mapping[str, object] | None) -> bytes:
-        request = urllib.request.Request(self.base_url.removesuffix("/v1") + path)
-        request.add_header("Authorization", f"Bearer {self.api_key}")
-        request.add_header("Content-Type", "application/json")
-        data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(request, data, timeout=300) as reply:
-            content: bytes = reply.read()
-        return content
 
 
 @contextmanager
-def serving(judge: str, backend: Backend, log: Path) -> Iterator[Serving]:
+def serving(judge: str, backend: Backend, log: Path) -> Iterator[Target]:
     """A judge's vLLM for the block, under one backend; its weights must be prepared.
 
     Raises:
@@ -92,11 +52,21 @@ def serving(judge: str, backend: Backend, log: Path) -> Iterator[Serving]:
         )
     try:
         _wait(process, plan.port, log)
-        found = Serving(f"http://{HOST}:{plan.port}/v1", key, plan.model)
-        found.warm_up()
+        found = Target(f"http://{HOST}:{plan.port}/v1", plan.model, key)
+        _warm_up(found)
         yield found
     finally:
         _end(process)
+
+
+def _warm_up(target: Target) -> None:
+    """Let it answer once: the first request after a start pays for what is set up late."""
+    body = {"model": target.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4}
+    headers = {"Authorization": f"Bearer {target.api_key}", "Content-Type": "application/json"}
+    content = json.dumps({**body, "logprobs": True, "top_logprobs": 5}).encode()
+    request = urllib.request.Request(f"{target.base_url}/chat/completions", content, headers)
+    with urllib.request.urlopen(request, timeout=300) as reply:
+        reply.read()
 
 
 def _plan(judge: str) -> Plan:

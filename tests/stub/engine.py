@@ -87,7 +87,7 @@ class Engine:
     def __init__(self, config: StubConfig) -> None:
         """Start with an empty prefix cache."""
         self.config = config
-        self.prompt_tokens = self.cached_tokens = self.generated_tokens = 0
+        self.prompt_tokens = self.cached_tokens = self.generated_tokens = self.succeeded = 0
         self._cache = PrefixCache(config.block_tokens)
 
     def models(self) -> Body:
@@ -165,6 +165,7 @@ class Engine:
         self.prompt_tokens += prompt.n_tokens
         self.cached_tokens += prompt.cached_tokens
         self.generated_tokens += len(made.steps)
+        self.succeeded += 1
         return PromptCost(prompt.n_tokens, prompt.cached_tokens if self.config.shows_cached_tokens else None)
 
     def _check_model(self, body: Received) -> None:

@@ -199,6 +199,7 @@ class Stub:
             "vllm:prompt_tokens_total": ("counter", self._engine.prompt_tokens),
             "vllm:prompt_tokens_cached_total": ("counter", self._engine.cached_tokens),
             "vllm:generation_tokens_total": ("counter", self._engine.generated_tokens),
+            "vllm:request_success_total": ("counter", self._engine.succeeded),
         }
         return replies.metrics(self.model, values)
 
