@@ -5,11 +5,11 @@
 
 The limit of a run in seconds is its unique prompt tokens over the server's best prefill rate, plus its decode steps
 over the best decode rate. Unique tokens are the nodes of the trie of all prompts: each has to be computed once,
-whatever the order. The first token of a reply comes out of the prefill, so a reply of n tokens is n - 1 steps, and one
-of one token, as every verdict is, none. The best rates are measured on the same server in the same minutes: prefill
-with long prompts that share nothing, decode with many long replies at once. Each is the best of its repeats. A run is of
-airjudge's own, its proof of enforcement left out, under a cache salt of its own; limit over wall time is the share that
-it achieves.
+whatever the order. The first token of a reply comes out of the prefill, so a reply of n tokens is n - 1 steps, and
+one of one token, as every verdict is, none. The best rates are measured on the same server in the same minutes:
+prefill with long prompts that share nothing, decode with many long replies at once. Each is the best of its repeats.
+A run is of airjudge's own, its proof of enforcement left out, under a cache salt of its own; limit over wall time is
+the share that it achieves.
 """
 
 import argparse
