@@ -6,12 +6,14 @@ A plugin of pytest. An audit hook does not hear what native code does on its own
 import ast
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Generator, Iterable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 import pytest
 
 from tests.guard.watch import PIP
@@ -62,6 +64,12 @@ class Guard:
             lines = file.read().decode().splitlines()
             file.truncate(0)
         return [Note(*ast.literal_eval(line)) for line in lines]
+
+
+def own_addresses() -> list[str]:
+    """Give the addresses of this machine's interfaces, for tests that look at what it exposes."""
+    found = [one for addresses in psutil.net_if_addrs().values() for one in addresses]
+    return sorted({one.address for one in found if one.family in {socket.AF_INET, socket.AF_INET6}})
 
 
 _GUARD = pytest.StashKey[Guard]()

@@ -1,7 +1,7 @@
 """Whom the originals contact beside the judge while they score one sample: by default, and with all switches off.
 
 What they try is refused, so the lists are of attempts; a test that the silence holds means nothing unless the
-same watch sees them without it.
+same guard notes them without it. ragas#2603, deepeval#757, #2092
 """
 
 import json
