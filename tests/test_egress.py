@@ -137,14 +137,22 @@ def test_commands_without_a_judge_contact_nobody() -> None:
             assert not stub.requests
 
 
+# A small judge talks on where the doors ask for more than a token: those ask the stub.
 TRACED = """
 import json, os, subprocess, sys
 from airjudge import server
+from tests.stub import Stub
 
-with server.serve("smollm2-135m") as judge:
+def run(commands, judge):
     named = {"AIRJUDGE_BASE_URL": judge.base_url, "AIRJUDGE_API_KEY": judge.api_key, "AIRJUDGE_MODEL": judge.model}
-    for command in json.loads(sys.argv[1]):
+    for command in commands:
         subprocess.run([sys.executable, *command], env={**os.environ, **named}, check=True)
+
+commands, program = json.loads(sys.argv[1])
+with server.serve("smollm2-135m") as judge:
+    run(commands, judge)
+with Stub() as stub:
+    run([["-c", program]], stub)
 """
 
 
@@ -160,12 +168,12 @@ def test_the_whole_process_tree_of_a_server_commands_and_doors_talks_to_its_own_
     labels.write_text(json.dumps({"id": "line-1", "text": "At six.", "attributed": True}))
     commands = [
         ["-m", "airjudge", "score", data, "--out", out],
+        ["-m", "airjudge", "demo"],
         ["-m", "airjudge", "compare", out, "--labels", labels],
         ["-m", "airjudge", "report", out, "--labels", labels, "-o", tmp_path / "report.html"],
-        ["-c", DOORS],
     ]
     traced = ["strace", "-f", "--seccomp-bpf", "-o", trace, "-e", "trace=connect,sendto,sendmsg,sendmmsg,bind"]
-    program = [sys.executable, "-c", TRACED, json.dumps(commands, default=str)]
+    program = [sys.executable, "-c", TRACED, json.dumps([commands, DOORS], default=str)]
     ended = subprocess.run([*map(str, traced + program)], capture_output=True, text=True, check=False, timeout=840)
     if ended.returncode and "ptrace" in ended.stderr:
         pytest.skip("this user may not trace processes")

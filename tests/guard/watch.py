@@ -27,7 +27,7 @@ HERE = {"", "localhost", "None", "0.0.0.0", "::1", "::"}
 
 PIP = "python -m pip"
 """Where this is allowed, pip alone may contact anybody."""
-N_FRAMES = 8
+N_FRAMES = 16
 
 
 class ContactRefused(ConnectionRefusedError):
