@@ -11,6 +11,7 @@ import pytest
 
 from airjudge.run import open_run, read_scored
 from airjudge.wordings import WORDINGS, Wording
+from tests.browsing import Browser
 from tests.commands import Command, options
 from tests.rows import Row
 from tests.runs import write
@@ -42,6 +43,10 @@ IN_ITS_LANGUAGE = {
     "russian": "на языке утверждения",
     "spanish": "en el idioma de la afirmación",
 }
+LAID_OUT = """
+return [...document.querySelectorAll('.statement .text, .statement blockquote')]
+  .map((one) => [one.innerText, getComputedStyle(one).direction])
+"""
 languages = pytest.mark.parametrize("lang", STATEMENTS)
 
 
@@ -107,3 +112,18 @@ def test_a_reason_is_asked_for_in_the_language_of_the_statement(out: Path, stub:
 def test_each_wording_asks_for_reasons_in_the_language_of_the_statement(words: Wording) -> None:
     for asked in (words.why_attributed, words.why_missed):
         assert IN_ITS_LANGUAGE[words.language] in asked.replace("In der", "in der")
+
+
+@pytest.mark.browser
+def test_a_browser_lays_each_text_out_in_the_direction_of_its_script(
+    airjudge: Command, browser: Browser, out: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.html"
+    assert airjudge("report", out, "-o", report).code == 0
+    browser.open(report)
+    for button in browser.all(".sample h3 button"):
+        button.click()
+    laid_out = dict(browser.script(LAID_OUT))
+    for lang, texts in STATEMENTS.items():
+        for text in (*texts, REASONS[lang]):
+            assert laid_out[text] == ("rtl" if lang == "ar" else "ltr")
