@@ -2,9 +2,9 @@
 
 Every test runs under `tests.guard`, which fails it if anybody beside this machine is contacted. What that leaves, which
 loopback address is contacted, is told here, and what native code does, which no audit hook hears, is told by strace.
-Under the guard run: score, demo, compare, report, check, doctor and others here; calibrate in test_calibrate; the doors
-of ragas, opik and deepeval here and in test_compat_*, held against their originals in tests/oracles, where those in
-LangChain, LlamaIndex and MLflow run too.
+Under the guard run: score, demo, compare, calibrate, report, check, doctor and others here; the doors of ragas, opik
+and deepeval here and in test_compat_*, held against their originals in tests/oracles, where those in LangChain,
+LlamaIndex and MLflow run too.
 """
 
 import json
@@ -12,11 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.guard import own_addresses
+from tests.rooms import in_a_room, missing_room
 from tests.stub import Stub
 
 # Audit hooks see each connect and each name look-up of the interpreter, whichever library makes it.
@@ -156,12 +158,44 @@ with Stub() as stub:
 """
 
 
+def traced(command: Sequence[object], trace: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command, and write whom its whole tree of processes contacts to a file; skip where that is not allowed."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    strace = ["strace", "-f", "--seccomp-bpf", "-o", trace, "-e", "trace=connect,sendto,sendmsg,sendmmsg,bind"]
+    ended = subprocess.run([*map(str, [*strace, *command])], capture_output=True, text=True, check=False, timeout=840)
+    if ended.returncode and "ptrace" in ended.stderr:
+        pytest.skip("this user may not trace processes")
+    return ended
+
+
+def internet_calls(trace: Path) -> list[str]:
+    return [line for line in trace.read_text().splitlines() if "sa_family=AF_INET" in line]
+
+
+def contacts_outside(trace: Path) -> list[str]:
+    """Calls about an address beside loopback, or a resolver, which may be on loopback or behind a path.
+
+    One to nscd is none: it may be for the name of a user.
+    """
+    loopback, resolver = re.compile(r'"(127\.0\.0\.1|::1)"'), re.compile(r"htons\(53\)|/systemd/resolve/")
+    outside = [line for line in internet_calls(trace) if not loopback.search(line)]
+    return outside + [line for line in trace.read_text().splitlines() if resolver.search(line)]
+
+
+@pytest.mark.parametrize("script", ["exec 3<>/dev/tcp/192.0.2.1/9", "getent hosts judge.invalid"])
+def test_what_native_code_contacts_is_seen_by_strace(script: str, tmp_path: Path) -> None:
+    if reason := missing_room():
+        pytest.skip(f"no room without a network can be made here: {reason}")
+    ended = traced(in_a_room(["bash", "-c", script]), tmp_path / "trace")
+    assert ended.returncode != 0
+    assert contacts_outside(tmp_path / "trace")
+
+
 @pytest.mark.server
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("smollm_ready")
 def test_the_whole_process_tree_of_a_server_commands_and_doors_talks_to_its_own_loopback_alone(tmp_path: Path) -> None:
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     data, labels, out, trace = (tmp_path / name for name in ("data.jsonl", "labels.jsonl", "out", "trace"))
     row = {"user_input": "When?", "reference": "At six.", "retrieved_contexts": ["At six, see http://example.com"]}
     data.write_text(json.dumps(row))
@@ -172,17 +206,10 @@ def test_the_whole_process_tree_of_a_server_commands_and_doors_talks_to_its_own_
         ["-m", "airjudge", "compare", out, "--labels", labels],
         ["-m", "airjudge", "report", out, "--labels", labels, "-o", tmp_path / "report.html"],
     ]
-    traced = ["strace", "-f", "--seccomp-bpf", "-o", trace, "-e", "trace=connect,sendto,sendmsg,sendmmsg,bind"]
-    program = [sys.executable, "-c", TRACED, json.dumps([commands, DOORS], default=str)]
-    ended = subprocess.run([*map(str, traced + program)], capture_output=True, text=True, check=False, timeout=840)
-    if ended.returncode and "ptrace" in ended.stderr:
-        pytest.skip("this user may not trace processes")
+    ended = traced([sys.executable, "-c", TRACED, json.dumps([commands, DOORS], default=str)], trace)
     assert ended.returncode == 0, ended.stderr
     assert "three doors" in ended.stdout
-    calls = [line for line in trace.read_text().splitlines() if "sa_family=AF_INET" in line]
+    calls = internet_calls(trace)
     assert any("connect(" in line and "127.0.0.1" in line for line in calls)  # the clients reached their server
     assert len({line.split()[0] for line in calls}) > 1  # and the trace saw processes or threads beside it
-    assert [line for line in calls if not re.search(r'"(127\.0\.0\.1|::1)"', line)] == []
-    # A resolver may be on loopback, or behind a socket that has a path. (One to nscd may be for a user's name.)
-    asked = r"htons\(53\)|/systemd/resolve/"
-    assert [line for line in trace.read_text().splitlines() if re.search(asked, line)] == []
+    assert contacts_outside(trace) == []
