@@ -16,6 +16,8 @@ from tests.commands import Command, Ended
 from tests.ready import require_judge
 from tests.stub import Stub
 
+pytest_plugins = ["tests.guard"]
+
 SMOLLM = "smollm2-135m"
 
 # A busy machine is no failure: the tests that are about time say so themselves.

@@ -17,11 +17,13 @@ from airjudge.profiles import load_profile
 from airjudge.server import OFFLINE, Server
 from airjudge.weights import silent
 from tests.commands import Command
+from tests.guard import own_addresses
 from tests.stub import Fault, Stub, StubConfig
 from tests.stub import faults as faults_of
 from tests.stub.faults import RecordedRequest
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.reaches(*own_addresses())  # the doctor tries whether a port answers there, too
 
 
 @pytest.fixture(autouse=True)
@@ -167,6 +169,7 @@ def test_a_folder_of_keys_that_others_enter_is_a_warning(cache: Path) -> None:
     assert [one.level for one in machine.of_cache()] == ["ok"]
 
 
+# vllm#23684, #8458, #3719
 def test_the_line_that_mends_the_environment_mends_it() -> None:
     (found,) = machine.of_variables({})
     assert found.level == "note"
@@ -232,6 +235,7 @@ def test_another_version_of_what_checks_replies_is_a_warning(monkeypatch: pytest
 
 
 QUIET = {**OFFLINE}
+HUB_NAME = "it was started with a/b, which is no path but a name of the hub"
 
 
 @pytest.mark.parametrize(
@@ -244,6 +248,18 @@ QUIET = {**OFFLINE}
         ([], {**QUIET, "VLLM_SERVER_DEV_MODE": "1"}, ("serious", "it runs in developer mode")),
         ([], {**QUIET, "VLLM_LOGGING_LEVEL": "debug"}, ("serious", "it logs at level DEBUG")),
         ([], {}, ("serious", "vLLM's usage statistics are on")),
+        # vllm#23684, #8458, #3719: a server that was meant to be offline reached for the hub.
+        (["a/b"], {}, ("warning", HUB_NAME)),
+        (["a/b"], None, ("warning", HUB_NAME)),
+        (["a/b", "--port", "1"], QUIET, ("note", HUB_NAME)),
+        (["--model", "a/b"], {}, ("warning", HUB_NAME)),
+        (["--model=a/b"], {}, ("warning", HUB_NAME)),
+        (["/m", "--tokenizer", "a/b"], {}, ("warning", HUB_NAME)),
+        (["/models/a/b"], {}, ("ok", "it serves what lies at /models/a/b")),
+        (["--model", "./b"], {}, ("ok", "it serves what lies at ./b")),
+        ([], {**QUIET, "HF_HUB_OFFLINE": "0"}, ("note", "not set for it: HF_HUB_OFFLINE")),
+        ([], {**QUIET, "TRANSFORMERS_OFFLINE": ""}, ("note", "not set for it: TRANSFORMERS_OFFLINE")),
+        ([], QUIET, ("ok", "all variables that keep it offline are set for it")),
         ([], None, ("note", "the variables of process 7 cannot be read from here")),
     ],
 )
@@ -292,3 +308,4 @@ def test_our_own_server_has_nothing_to_be_mended(
     ]
     assert "no request logging, no developer mode" in of(found, "process", "ok")
     assert "all variables that keep it offline are set for it" in of(found, "process", "ok")
+    assert "it serves what lies at /" in of(found, "process", "ok")

@@ -1,6 +1,7 @@
 """What users of local judges reported in public, each as the smallest input that tests for it.
 
-The issue that a case comes from stands above its test.
+The issue that a case comes from stands above its test, here or in the file about what it concerns: G also in
+test_compare_repeats, H in test_languages, I also in test_egress, test_doctor and oracles/test_telemetry.
 """
 
 import json
@@ -15,8 +16,10 @@ from airjudge.decoding import unenforced_keywords
 from airjudge.errors import EnforcementMissing
 from airjudge.judge import JudgeSettings
 from airjudge.run import read_scored, score_dataset
+from tests.commands import Command, options
 from tests.rows import Row, connected, kinds, row, score_rows
-from tests.stub import Fault, Stub, StubConfig
+from tests.runs import write
+from tests.stub import Fault, Stub, StubConfig, by_text
 from tests.stub import faults as faults_of
 
 RAGAS = JudgeSettings(method="ragas")
@@ -323,6 +326,9 @@ async def test_a_malformed_line_in_the_middle_is_a_record_like_others(stub: Stub
     assert kinds(records) == {"North": None, "line-2": "bad_line", "South": None}
 
 
+# G. Trust in numbers
+
+
 # opik#8134: failures may not vanish from averages
 async def test_a_summary_says_how_many_failed_and_what_they_could_change(stub: Stub, tmp_path: Path) -> None:
     rows = [row(name) for name in ("North", "East", "South", "West")]
@@ -337,7 +343,28 @@ async def test_a_summary_says_how_many_failed_and_what_they_could_change(stub: S
     assert not any(isinstance(one, float) and math.isnan(one) for one in summary.values())
 
 
-# I. vllm#16016
+def test_people_and_scripts_are_told_of_failures_beside_both_means(
+    airjudge: Command, stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # opik#8134 once more, by the command: East misses one of two statements, then two of four rows fail.
+    monkeypatch.setenv("STUB_KEY", stub.api_key or "")
+    stub.config.answer = by_text({"Statement: Harbour East opened pier two.": "0"}, default="1")
+    for name in ("South", "West"):
+        stub.faults.append(Fault(faults_of.say("?"), when=faults_of.mentions(f"Harbour {name}")))
+    data, out = write(tmp_path, row("North"), row("East", 2), row("South"), row("West")), tmp_path / "run"
+    told = json.loads(airjudge("score", data, *options(stub, out), "--json").out)
+    assert (told["n"], told["n_scored"], told["n_failed"]) == (4, 2, 2)
+    # The mean of samples is (1 + 1/2) / 2, that of statements 2 of 3.
+    assert (told["mean"], told["micro_mean"]) == (0.75, pytest.approx(2 / 3))
+    shown = airjudge("score", data, *options(stub, out)).out
+    for words in ("0.750", "0.667", "2 scored, 0 undefined, 2 failed", "reply_refused: 2", "0.375 to 0.875"):
+        assert words in shown
+
+
+# I. Air gap and privacy
+
+
+# vllm#16016
 async def test_a_cache_salt_is_sent_unchanged_with_every_question(stub: Stub, tmp_path: Path) -> None:
     salt = "s4lt/+ü"
     await score_rows(stub, THREE, tmp_path, settings=JudgeSettings(cache_salt=salt))

@@ -19,6 +19,7 @@ SAMPLE = {"user_input": "When?", "reference": "It leaves at six.", "retrieved_co
 
 @pytest.mark.server
 @pytest.mark.timeout(1500)
+@pytest.mark.fetches_packages
 def test_a_bundle_is_installed_and_scores_where_there_is_no_network(smollm_ready: None, tmp_path: Path) -> None:
     if reason := missing_room():
         pytest.skip(f"no room without a network can be made here: {reason}")

@@ -57,6 +57,21 @@ def test_only_weights_tokenizer_and_settings_are_brought(hub: Hub) -> None:
     assert not any("resolve" in asked and name in asked for asked in hub.asked for name in OTHER_FILES)
 
 
+def test_nothing_but_the_repository_is_asked_for_and_nothing_is_told(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+    from huggingface_hub.utils import _detect_agent
+
+    # As in a process that has just begun, and whose hub is this one from the start.
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", False)
+    monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+    monkeypatch.setattr(constants, "AGENT_HARNESSES_PATH", str(tmp_path / "harnesses"))
+    monkeypatch.setattr(_detect_agent, "_registry", None)
+    pull(weightsmith.profile())
+    assert [asked for asked in hub.asked if "acme/tiny" not in asked] == []
+
+
 def test_progress_counts_bytes_up_to_the_whole(hub: Hub) -> None:
     told: list[tuple[str, int, int]] = []
     pull(weightsmith.profile(), progress=lambda *step: told.append(step))

@@ -10,17 +10,17 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.oracles.silence import Watch, silence, told
+from tests.oracles.silence import silence
 
 # Before any original is imported: several read their switches and make their folders then.
 _HOME = Path(tempfile.mkdtemp(prefix="airjudge-oracles-"))
 silence(_HOME)
 os.chdir(_HOME)  # deepeval and MLflow write where they stand
-_WATCH = Watch()
-_WATCH.start()
 
 from tests.oracles.replaying import Replay  # noqa: E402 - after the switches
 from tests.stub import Stub  # noqa: E402
+
+pytest_plugins = ["tests.guard"]
 
 # A busy machine is no failure, and failing examples are kept by tests, not by a folder.
 settings.register_profile(
@@ -35,15 +35,6 @@ class Served(NamedTuple):
     base_url: str
     api_key: str
     model: str
-
-
-@pytest.fixture(autouse=True)
-def nobody_is_contacted() -> Iterator[None]:
-    """Fail a test during which anybody but this machine was contacted."""
-    yield
-    hosts = _WATCH.take()
-    if hosts:
-        pytest.fail(told(hosts))
 
 
 @pytest.fixture(scope="session")

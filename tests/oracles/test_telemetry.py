@@ -1,27 +1,20 @@
 """Whom the originals contact beside the judge while they score one sample: by default, and with all switches off.
 
 What they try is refused, so the lists are of attempts; a test that the silence holds means nothing unless the
-same watch sees them without it.
+same guard notes them without it. ragas#2603, deepeval#757, #2092
 """
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.guard import Guard
 from tests.oracles.replaying import Replay
 from tests.oracles.silence import SWITCHES
-
-WATCHED = """
-import os, warnings
-from tests.oracles.silence import Watch
-Watch(lambda host: os.write(2, f"TRIED {host}\\n".encode())).start()  # until the very end, when some are sent
-warnings.simplefilter("ignore")
-"""
 
 RAGAS = """
 from openai import AsyncOpenAI
@@ -53,13 +46,13 @@ REPLIES = {
 }
 
 
-def tried(replay: Replay, script: str, *, loud: bool, home: Path) -> list[str]:
-    """Score a sample by an original in a process of its own, and give the hosts that it tried to reach."""
+def measure(replay: Replay, script: str, *, loud: bool, home: Path) -> None:
+    """Score a sample by an original in a process of its own, with the switches on or off."""
     replay.replies = [json.dumps(REPLIES[script])]
     environment = {name: value for name, value in os.environ.items() if not (loud and name in SWITCHES)}
-    environment |= replay.environment | {"HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment |= replay.environment | {"HOME": str(home), "PYTHONWARNINGS": "ignore"}
     ended = subprocess.run(
-        [sys.executable, "-c", WATCHED + script],
+        [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         env=environment,
@@ -69,14 +62,14 @@ def tried(replay: Replay, script: str, *, loud: bool, home: Path) -> list[str]:
     )
     assert ended.returncode == 0, ended.stderr
     assert "1.0" in ended.stdout.splitlines()
-    return re.findall(r"^TRIED (.*)$", ended.stderr, re.MULTILINE)
 
 
 @pytest.mark.parametrize("script", [RAGAS, OPIK, DEEPEVAL], ids=["ragas", "opik", "deepeval"])
 def test_with_all_switches_off_an_original_contacts_the_judge_alone(
-    replay: Replay, script: str, tmp_path: Path
+    replay: Replay, guard: Guard, script: str, tmp_path: Path
 ) -> None:
-    assert tried(replay, script, loud=False, home=tmp_path) == []
+    measure(replay, script, loud=False, home=tmp_path)
+    assert guard.take() == []
 
 
 @pytest.mark.parametrize(
@@ -92,6 +85,7 @@ def test_with_all_switches_off_an_original_contacts_the_judge_alone(
     ids=["ragas", "opik", "deepeval"],
 )
 def test_by_default_an_original_contacts_its_makers_too(
-    replay: Replay, script: str, hosts: set[str], tmp_path: Path
+    replay: Replay, guard: Guard, script: str, hosts: set[str], tmp_path: Path
 ) -> None:
-    assert hosts <= set(tried(replay, script, loud=True, home=tmp_path))
+    measure(replay, script, loud=True, home=tmp_path)
+    assert hosts <= {one.host for one in guard.take()}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import psutil
@@ -61,6 +62,7 @@ _VARIABLES: Final[Mapping[str, tuple[re.Pattern[str], _Bad]]] = {
         _Bad("serious", "it logs replies", "what the judge says of your data stands in its log", "unset it"),
     ),
 }
+_WEIGHTS: Final = ("--model", "--tokenizer")
 _QUIET: Final = ("VLLM_NO_USAGE_STATS", "VLLM_DO_NOT_TRACK", "DO_NOT_TRACK")
 
 
@@ -86,6 +88,7 @@ def of_process(seen: Seen) -> Iterator[Finding]:
             fix="name the vLLM server itself with --base-url",
         )
         return
+    yield from _of_weights(seen)
     bad = [one for name, one in _ARGUMENTS.items() if any(_is_option(word, name) for word in seen.arguments)]
     if seen.environment is None:
         yield Finding(
@@ -102,6 +105,33 @@ def of_process(seen: Seen) -> Iterator[Finding]:
         yield Finding(area=AREA, level=one.level, found=one.found, consequence=one.consequence, fix=one.fix)
     if not bad:
         yield Finding(area=AREA, level="ok", found=f"process {seen.pid}: no request logging, no developer mode")
+
+
+def _of_weights(seen: Seen) -> Iterator[Finding]:
+    """Whether what it serves is a path, or a name that vLLM looks up on the hub where it is not kept from it."""
+    offline = (seen.environment or {}).get("HF_HUB_OFFLINE") == "1"
+    for name in dict.fromkeys(_weights_named(seen.arguments)):
+        if name.startswith(("/", ".", "~")):
+            yield Finding(area=AREA, level="ok", found=f"it serves what lies at {name}")
+        else:
+            yield Finding(
+                area=AREA,
+                level="note" if offline else "warning",
+                found=f"it was started with {name}, which is no path but a name of the hub",
+                consequence="it serves what is in its cache"
+                if offline
+                else "at each start it asks the hub for that name",
+                fix=f"start it with the folder that holds the weights, as ./{name} or /path/to/{name}",
+            )
+
+
+def _weights_named(arguments: Sequence[str]) -> Iterator[str]:
+    for word, following in pairwise([*arguments, ""]):
+        option, equals, value = word.partition("=")
+        if option in _WEIGHTS:
+            yield value if equals else following
+        elif word == "serve" and following and not following.startswith("-"):
+            yield following
 
 
 def _of_quiet(environment: Mapping[str, str]) -> Iterator[Finding]:

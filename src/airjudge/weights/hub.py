@@ -109,10 +109,13 @@ def _endpoint() -> str | None:
 @contextmanager
 def _hub_errors(source: HubSource) -> Iterator[None]:
     try:
-        from huggingface_hub.errors import HTTPError  # noqa: PLC0415 - heavy, and not a dependency of the client
+        from huggingface_hub import constants  # noqa: PLC0415 - heavy, and not a dependency of the client
+        from huggingface_hub.errors import HTTPError  # noqa: PLC0415
     except ImportError as error:
         msg = f"cannot fetch {source}: huggingface_hub is not installed"
         raise WeightsUnavailable(msg, "Install what fetches from a hub: pip install 'airjudge[gpu]'") from error
+    # Else it brings a list of programs that may be running it, to name one of them, and torch's version, to the hub.
+    constants.HF_HUB_DISABLE_TELEMETRY = True
     try:
         yield
     except (HTTPError, OSError, RuntimeError, ValueError) as error:
