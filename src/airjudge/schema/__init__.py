@@ -18,6 +18,8 @@ from airjudge.schema.samples import (
     Statement,
     StatementMaker,
     Status,
+    Suspicion,
+    SuspicionKind,
     Verdict,
 )
 from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary
@@ -54,6 +56,8 @@ __all__ = [
     "StatementMaker",
     "Status",
     "Summary",
+    "Suspicion",
+    "SuspicionKind",
     "TokenAlternatives",
     "Usage",
     "Verdict",
