@@ -22,7 +22,7 @@ from airjudge.schema.samples import (
     SuspicionKind,
     Verdict,
 )
-from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary
+from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary, Suspected
 
 __all__ = [
     "Abstained",
@@ -56,6 +56,7 @@ __all__ = [
     "StatementMaker",
     "Status",
     "Summary",
+    "Suspected",
     "Suspicion",
     "SuspicionKind",
     "TokenAlternatives",

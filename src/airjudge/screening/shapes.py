@@ -27,7 +27,7 @@ _TEMPLATE_TOKENS: Final = (
         "|/tool_response",
         literals="<",
     ),
-    rule("template_tokens", r"</s>(?=\s{0,2}(?:<s>|\[|<\||$|user|human|system|assistant))", "/s"),
+    rule("template_tokens", r"</s>(?=\s{0,2}(?:<s>|\[|<\||user|human|system|assistant))", "/s"),
     rule("template_tokens", r"^[ \t#*]{0,6}assistant[ \t*]{0,3}[:：]", "assistant"),
     rule("template_tokens", r"^#{2,4} ?(?:instruction|response|input|system)s? ?[:：]", literals="##"),
 )
@@ -47,7 +47,7 @@ _SECTIONS: Final = (
     rule("section", r"^#{1,4} (?:contexts|statement)(?: \d{1,3})?[ \t]{0,3}$", "contexts|statement", literals="#"),
     rule(
         "section",
-        r"</?(?:retrieved_)?(?:contexts?|statements?|evidence)>",
+        r"(?<!\w)</?(?:retrieved_)?(?:contexts?|statements?|evidence)>",
         "context|contexts|statement|statements|evidence|/context|/contexts|/statement|/statements|/evidence"
         "|retrieved_contexts|/retrieved_contexts",
         literals="<",
