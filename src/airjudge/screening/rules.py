@@ -121,32 +121,37 @@ class Rules:
     """Rules, found by a word of one of their groups or by a character of their literals."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        """Make the index; a rule with neither is tried on every text."""
-        words: dict[bytes, list[Rule]] = defaultdict(list)
-        characters: dict[str, list[Rule]] = defaultdict(list)
-        self._always: list[Rule] = []
-        for one in rules:
+        """Make the index, by numbers; a rule with neither is tried on every text."""
+        words: dict[bytes, list[int]] = defaultdict(list)
+        characters: dict[str, list[int]] = defaultdict(list)
+        self._rules = tuple(rules)
+        self._always: list[int] = []
+        for number, one in enumerate(rules):
             telling = {_beyond_ascii(literal) for literal in one.literals} or {""}
             if "" not in telling:
                 for character in telling:
-                    characters[character].append(one)
+                    characters[character].append(number)
             elif one.groups:
                 for word in _rarest(one.groups):
-                    words[word].append(one)
+                    words[word].append(number)
             else:
-                self._always.append(one)
+                self._always.append(number)
         self._words, self._characters = dict(words), dict(characters)
 
     def met(self, looked: Looked) -> Iterator[tuple[SuspicionKind, int]]:
         """The kinds of rules that a text meets, and where the first rule of each does."""
-        worded = [one for word in self._words.keys() & looked.words for one in self._words[word]]
-        lettered = [one for known in self._characters.keys() & looked.characters for one in self._characters[known]]
-        worth = [one for one in dict.fromkeys((*self._always, *worded, *lettered)) if one.may_match(looked)]
+        found = set(self._always)
+        for word in self._words.keys() & looked.words:
+            found.update(self._words[word])
+        for character in self._characters.keys() & looked.characters:
+            found.update(self._characters[character])
+        # In the order of the rules: a set's own differs from process to process.
+        worth = sorted(one for one in found if self._rules[one].may_match(looked))
         if not worth:
             return
         folded = looked.text.lower()
         kinds: set[SuspicionKind] = set()
-        for one in worth:
+        for one in map(self._rules.__getitem__, worth):
             if one.kind not in kinds and (match := one.pattern.search(folded)):
                 kinds.add(one.kind)
                 yield one.kind, match.start()
