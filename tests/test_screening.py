@@ -36,7 +36,7 @@ HARMLESS = (
     "System requirements: 1 GB of memory. Note: the model ships in May. Return 0 on success.",
     "Der Richter beachtete die Anweisung nicht. Das Urteil fiel am 1. Mai. Antworten Sie bitte bis 1. Juni.",
     "می\u200cخواهم و क्\u200dष और 👩\u200d👩\u200d👧 or hy\u00adphen\u00adate, \ufeff\u2067عربي\u2069 \u200fx",
-    "Scotland: 🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f, a heart ❤\ufe0f and a key 1\ufe0f\u20e3.",
+    "Scotland: 🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f, a ❤\ufe0f and a key 1\ufe0f\u20e3.",
     "Москва – столица России. 判决于1月公布。 판결은 1월에 나왔다. Vienna, 1 January: “no verdict yet”.",
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk 9f86d081884c7d659a2feaa0c55ad015",
 )

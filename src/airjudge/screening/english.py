@@ -153,6 +153,24 @@ ENGLISH: Final = (
     ),
     rule(
         "instruction",
+        r"\b(?:hidden|secret|internal) (?:instructions?|directive|note to)\b ?[:：]|^\W{0,3}\[/?system\](?![(\[])"
+        r"|</?(?:system|developer|admin)_(?:override|prompt|message|note)>",
+        "hidden|secret|internal|system|developer|admin|system_override|/system_override|system_prompt|system_message"
+        "|system_note|developer_message|admin_override",
+        literals="[|<|:",
+    ),
+    rule(
+        "instruction",
+        r"\b(?:overrides?|supersedes?|replaces?) (?:the|this|your|all) (?:\w{1,12} )?"
+        r"(?:evaluation|grading|judging|rubric)\b"
+        r"|\b(?:evaluation|grading|scoring|judging) (?:criteria|rubric|rules?) (?:update|override|v\d)"
+        r"|\bthe (?:judge|grader|evaluator) (?:should|must) "
+        r"(?:follow|obey|ignore|reply|answer|output|select|rule|mark)\b",
+        "override|overrides|supersede|supersedes|replace|replaces|criteria|rubric|rules|rule|should|must",
+        "evaluation|grading|judging|rubric|scoring|judge|grader|evaluator",
+    ),
+    rule(
+        "instruction",
         r"\bnew (?:system )?(?:instructions?|directives?|task)(?:\s?[:：]|, (?:forget|ignore|disregard))",
         "new",
         "instruction|instructions|directive|directives|task",
