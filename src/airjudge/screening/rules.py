@@ -145,7 +145,7 @@ class Rules:
             found.update(self._words[word])
         for character in self._characters.keys() & looked.characters:
             found.update(self._characters[character])
-        # In the order of the rules: a set's own differs from process to process.
+        # In the order of the rules, of which the first one that matches tells the place.
         worth = sorted(one for one in found if self._rules[one].may_match(looked))
         if not worth:
             return
