@@ -363,7 +363,7 @@ def test_the_report_of_a_graded_run_shows_grades_reasons_and_responses(runs: tup
     assert "A mark for each statement" not in page
     shown = {one["id"]: one for one in _data_in(page)["samples"]}
     assert shown["B"]["runs"][0] | {"error": None} == {
-        "score": 0, "status": "scored", "error": None, "empty": False, "reason": "word overlap",
+        "score": 0, "status": "scored", "error": None, "empty": False, "reason": "word overlap", "marks": [],
     }  # fmt: skip
     assert shown["B"]["texts"]["response"] == "Whales sing under water."
     worst = page[page.index('id="worst"') : page.index('id="samples"')]

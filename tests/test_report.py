@@ -235,7 +235,14 @@ def test_very_many_statements_are_counted_where_they_are_not_shown(stub: Stub, t
     report_of(tmp_path / "r.html", tmp_path / "run")
     [sample] = data_in(tmp_path / "r.html")["samples"]
     assert (len(sample["statements"]), sample["more_statements"]) == (300, 10)
-    assert sample["runs"][0] == {"score": 0.0, "status": "scored", "error": None, "empty": True, "reason": None}
+    assert sample["runs"][0] == {
+        "score": 0.0,
+        "status": "scored",
+        "error": None,
+        "empty": True,
+        "reason": None,
+        "marks": [],
+    }
 
 
 def test_a_run_of_recorded_verdicts_has_the_texts_of_its_data(tmp_path: Path) -> None:

@@ -188,6 +188,17 @@ def test_hostile_texts_are_shown_as_text_and_run_nothing(browser: Browser, repor
     assert browser.script("return document.scripts.length") == 2  # the data and our own
 
 
+def test_a_marked_sample_has_a_badge_and_says_where_and_what_as_text(browser: Browser, reports: Reports) -> None:
+    browser.open(reports.hostile)  # its question turns its own text round
+    assert [one.text for one in browser.all(".sample .aimed")] == ["marked"]
+    browser.one(".sample h3 button").click()
+    [mark] = browser.all(".marks li")
+    assert mark.text.startswith("hidden characters in user_input: ")
+    assert "abc\\u202edcba" in mark.text
+    browser.open(reports.compared)
+    assert browser.all(".aimed") == []
+
+
 def test_text_of_a_script_from_right_to_left_is_laid_out_so(browser: Browser, reports: Reports) -> None:
     browser.open(reports.hostile)
     browser.one(".sample h3 button").click()

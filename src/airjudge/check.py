@@ -3,7 +3,7 @@
 from array import array
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, pairwise, takewhile
@@ -15,7 +15,17 @@ import numpy as np
 from airjudge import prompts
 from airjudge.datasets import Entry, Source, duplicate_id
 from airjudge.errors import DatasetError, DuplicateId
-from airjudge.schema import Message, Pointwise, Question, Record, Sample, StatementMaker
+from airjudge.schema import (
+    Message,
+    Pointwise,
+    Question,
+    Record,
+    Sample,
+    StatementMaker,
+    Suspicion,
+    SuspicionKind,
+)
+from airjudge.screening import screen
 from airjudge.statements import split_statements
 from airjudge.weights import Progress, silent
 
@@ -53,6 +63,15 @@ class LongPrompt(Record):
     length: int
 
 
+class Marked(Record):
+    """A mark on a text that looks as if it were aimed at the judge: of which sample, and where that is."""
+
+    path: str
+    line: int
+    id: str
+    suspicion: Suspicion
+
+
 class Report(Record):
     """What a data set holds, and what asking costs, in the units of the encoder: tokens or bytes.
 
@@ -60,9 +79,10 @@ class Report(Record):
     samples whose texts are, word for word, those of an earlier one. Statements and prompts include those of
     samples that a run would refuse for an id used twice. `n_requests` is a few a statement, none for an
     empty retrieval. Where a judge makes claims their number is not known before: sentences stand for them, and the
-    questions that ask for them are counted. `prompt_units` is the length of all prompts; `computed_units` is what is
-    left of it when each prompt shares its beginning with the sample's first one or with the one before it, which
-    the server computes once. `longest_prompt` includes room for the reply.
+    questions that ask for them are counted. `n_marked` samples hold text that looks aimed at the judge; `marks` counts
+    them by kind, `marked` may list the first ones only. `prompt_units` is the length of all prompts; `computed_units`
+    is what is left of it when each prompt shares its beginning with the sample's first one or with the one before it,
+    which the server computes once. `longest_prompt` includes room for the reply.
     """
 
     n_samples: int
@@ -78,6 +98,9 @@ class Report(Record):
     longest_prompt: int
     n_too_long: int
     too_long: tuple[LongPrompt, ...]
+    n_marked: int
+    marks: Mapping[SuspicionKind, int]
+    marked: tuple[Marked, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +109,7 @@ class Terms:
 
     `limit` is the longest prompt with its reply that the judge reads, in units of the encoder; None if it
     is not known. `pointwise` is what the judge is asked about a statement, `form` in which form.
-    `max_listed` bounds the lists of bad lines and of long prompts; None lists all.
+    `max_listed` bounds the lists of bad lines, of long prompts and of marks; None lists all.
     """
 
     encoder: Encoder
@@ -121,6 +144,8 @@ class _Survey:
         self._counts: Counter[str] = Counter()
         self._bad: list[tuple[int, BadLine]] = []
         self._too_long: list[LongPrompt] = []
+        self._marks: Counter[SuspicionKind] = Counter()
+        self._marked: list[Marked] = []
         self._longest = 0
         self._last_split: Sequence[int] = ()
 
@@ -142,12 +167,20 @@ class _Survey:
         self._counts["statements"] += len(statements)
         self._counts["undefined"] += not statements
         self._counts["empty"] += empty
+        self._add_marks(entry, sample)
         if statements and not empty:
             asked = [prompts.asked(sample, one, self._terms.pointwise) for one in statements]
             posed = [self._terms.form(one) for one in chain.from_iterable(asked)]
             self._add_prompts(entry, posed, name=sample.id)
             if self._terms.maker == "claims":
                 self._add_split(self._terms.form(prompts.split_claims(sample)))
+
+    def _add_marks(self, entry: Entry, sample: Sample) -> None:
+        found = screen(sample)
+        self._counts["marked"] += bool(found)
+        self._marks.update({one.kind for one in found})
+        self._marked += [Marked(path=entry.path, line=entry.line, id=sample.id, suspicion=one) for one in found]
+        del self._marked[self._n_listed(self._marked) :]
 
     def _add_split(self, question: Question) -> None:
         """Count a question for claims; one that is too long costs its sample nothing but its claims."""
@@ -193,6 +226,9 @@ class _Survey:
             longest_prompt=self._longest,
             n_too_long=counts["too_long"],
             too_long=tuple(self._too_long),
+            n_marked=counts["marked"],
+            marks=dict(sorted(self._marks.items())),
+            marked=tuple(self._marked),
         )
 
 

@@ -95,10 +95,17 @@ def _sample_outcome(sample: ScoredSample) -> str:
         return _told("skipped", "undefined", "there is no statement to rule on")
     if not sample.statements:
         why = "" if sample.reason is None else f": {_text(sample.reason)}"
-        return f"<system-out>grade {sample.score:.6g}{why}</system-out>"
+        return f"<system-out>grade {sample.score:.6g}{why}{_marks(sample)}</system-out>"
     attributed = sum(v.attributed is True for v in sample.statements)
     score = "" if sample.score is None else f"{sample.score:.6g}"
-    return f"<system-out>recall {score}, {attributed} of {len(sample.statements)} statements attributed</system-out>"
+    ruled = f"recall {score}, {attributed} of {len(sample.statements)} statements attributed"
+    return f"<system-out>{ruled}{_marks(sample)}</system-out>"
+
+
+def _marks(sample: ScoredSample) -> str:
+    """Where a sample holds text that looks as if it were aimed at the judge."""
+    places = ", ".join(f"{one.kind} in {one.place}" for one in sample.suspicions)
+    return f"; marked: {places}" if places else ""
 
 
 def _gate_outcome(gate: GateResult) -> str:

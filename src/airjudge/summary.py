@@ -20,6 +20,8 @@ from airjudge.schema import (
     ScoredSample,
     Slice,
     Summary,
+    Suspected,
+    SuspicionKind,
     Usage,
 )
 from airjudge.scoring import recall_bounds
@@ -115,6 +117,34 @@ class _Accounts:
 
 
 @dataclass(slots=True)
+class _Marks:
+    """Samples with a mark, by kind, and the scores of those without."""
+
+    n_samples: int = 0
+    kinds: Counter[SuspicionKind] = field(default_factory=Counter)
+    others: Counter[float] = field(default_factory=Counter)
+
+    def add(self, sample: ScoredSample) -> None:
+        """Count one sample."""
+        self.n_samples += bool(sample.suspicions)
+        self.kinds.update({one.kind for one in sample.suspicions})
+        if sample.score is not None and not sample.suspicions:
+            self.others[sample.score] += 1
+
+    def record(self) -> Suspected | None:
+        """What the summary tells of them; None if no sample is marked."""
+        if not self.n_samples:
+            return None
+        n_scored = self.others.total()
+        return Suspected(
+            n_samples=self.n_samples,
+            kinds=dict(sorted(self.kinds.items())),
+            n_scored_without=n_scored,
+            mean_without=_ratio(exact_sum(self.others.items()), n_scored),
+        )
+
+
+@dataclass(slots=True)
 class _Whole:
     """All samples, with what only their summary says."""
 
@@ -126,6 +156,7 @@ class _Whole:
     claims: Counter[str] = field(default_factory=Counter)
     claim_errors: Counter[str] = field(default_factory=Counter)
     echoes: _Accounts = field(default_factory=_Accounts)
+    marks: _Marks = field(default_factory=_Marks)
     n_empty_contexts: int = 0
     n_verdicts: int = 0
     n_unjudged: int = 0
@@ -135,6 +166,7 @@ class _Whole:
         self.part.add(sample)
         self._add_claims(sample.claims)
         self.echoes.add(sample.echoes)
+        self.marks.add(sample)
         if sample.status == "scored":
             self.doubts.add(sample)
         n_judged = sum(v.attributed is not None for v in sample.statements)
@@ -262,6 +294,7 @@ def _means(whole: _Whole, ci95: Interval, micro_ci95: Interval) -> Summary:
         claims=whole.claim_counts(),
         echoes=whole.echoes.record(),
         abstained=whole.doubts.record(n_scored, n_statements),
+        suspected=whole.marks.record(),
     )
 
 

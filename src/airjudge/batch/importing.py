@@ -85,7 +85,8 @@ class _Import:
             outcomes = list(self._outcomes(planned))
             sample = Sample(id=scored.id, user_input="", reference="", retrieved_contexts=(), group=scored.group)
             statements = [Statement(id=one.id, text=one.text) for one in scored.statements]
-            scored = record(sample, statements, outcomes).model_copy(update={"metadata": scored.metadata})
+            known = {"metadata": scored.metadata, "suspicions": scored.suspicions}
+            scored = record(sample, statements, outcomes).model_copy(update=known)
         return Row(planned.place, scored, bytes.fromhex(planned.content) if planned.content else None)
 
     def _outcomes(self, planned: PlannedSample) -> Iterator[Outcome]:

@@ -34,6 +34,7 @@ from airjudge.schema import (
     Statement,
     Verdict,
 )
+from airjudge.screening import screen
 from airjudge.signature import Provenance, digest, make_signature
 from airjudge.statements import split_statements
 from airjudge.version import __version__
@@ -148,7 +149,14 @@ def _questions(
     if not any(text.strip() for text in sample.retrieved_contexts):
         return without_contexts(sample, statements, zero_if_empty=True), []
     unjudged = tuple(Verdict(id=one.id, text=one.text, attributed=None) for one in statements)
-    scored = ScoredSample(id=sample.id, score=None, status="undefined", statements=unjudged, group=sample.group)
+    scored = ScoredSample(
+        id=sample.id,
+        score=None,
+        status="undefined",
+        statements=unjudged,
+        group=sample.group,
+        suspicions=screen(sample),
+    )
     questions = [prompts.as_object(prompts.pointwise(sample, one)) for one in statements]
     return scored, [
         (_name(place, number, sample=sample, statement=one, question=question), question)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from airjudge.schema import StatementMaker
 
 SHOWN = 20
+MARKS_SHOWN = 5
 OF_CLAIMS = (
     "how many claims the judge will make is not known before: sentences are counted as statements, and the questions "
     "for claims; a reply with claims has at most a token for each byte of its reference"
@@ -172,6 +173,9 @@ def _print(source: "Source", found: "dict[str, JsonValue]", report: "Report") ->
     console.print(table)
     for long in report.too_long:
         console.print(Text(printable(f"{long.path}:{long.line}: {long.id}: {long.length} tokens do not fit")))
+    for one in report.marked[:MARKS_SHOWN]:
+        told = f"{one.suspicion.kind} in {one.suspicion.place}: {one.suspicion.excerpt}"
+        console.print(Text(printable(f"{one.path}:{one.line}: {one.id}: {told}")))
     for bad in report.bad_lines:
         console.print(Text(printable(f"{bad.path}:{bad.line}: {bad.reason}")))
     if report.n_bad > len(report.bad_lines):
@@ -189,6 +193,9 @@ def _counts(report: "Report") -> "Sequence[tuple[str, str]]":
     ]
     if report.n_undefined:
         rows.append(("no statement", f"{report.n_undefined} (recall undefined)"))
+    if report.n_marked:
+        kinds = ", ".join(f"{kind}: {count}" for kind, count in report.marks.items())
+        rows.append(("marked", f"{report.n_marked} hold text that looks aimed at a judge ({kinds})"))
     if report.n_repeated:
         rows.append(("repeated", f"{report.n_repeated} say word for word what an earlier one says"))
     return rows

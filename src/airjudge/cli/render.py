@@ -27,6 +27,7 @@ from airjudge.schema import (
     Signature,
     Slice,
     Summary,
+    Suspected,
     Usage,
     Verdict,
 )
@@ -184,12 +185,14 @@ def _statement_counts(summary: Summary) -> str:
 
 
 def _accounts(summary: Summary) -> Iterator[tuple[str, str]]:
-    """What came of asking for claims, and of single calls, where the run did."""
+    """What came of asking for claims and of single calls, where the run did, and of screening."""
     if summary.claims:
         yield "claims", _claim_counts(summary.claims)
     if summary.echoes:
         yield "told by the single call", _share_told(summary.echoes)
         yield "items of its replies", _item_counts(summary.echoes)
+    if summary.suspected:
+        yield "marked", _suspected(summary.suspected)
 
 
 def _claim_counts(claims: ClaimCounts) -> str:
@@ -213,6 +216,13 @@ def _item_counts(told: EchoCounts) -> str:
     kinds = ", ".join(f"{kind}: {count}" for kind, count in told.errors.items())
     short = f"; not whole: {kinds}" if kinds else ""
     return f"{told.n_items} in {told.n_samples} replies, {told.n_invented} of them no statement of the reference{short}"
+
+
+def _suspected(told: Suspected) -> str:
+    """How many samples are marked, and what the mean is without them."""
+    hold = "sample holds" if told.n_samples == 1 else "samples hold"
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in told.kinds.items())
+    return f"{told.n_samples} {hold} text aimed at a judge ({kinds}); mean without them {_number(told.mean_without)}"
 
 
 def _tokens(usage: Usage) -> str:

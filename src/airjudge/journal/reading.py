@@ -203,7 +203,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSample:
-    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, reason, claims, account = row
+    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, reason, marks, claims, account = row
     return ScoredSample.model_validate(
         {
             "id": name,
@@ -217,6 +217,7 @@ def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSam
             "echoes": _echoes(account),
             "metadata": json.loads(str(metadata)),
             "reason": _text(reason),
+            "suspicions": json.loads(str(marks)),
         }
     )
 

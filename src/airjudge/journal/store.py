@@ -20,7 +20,7 @@ from airjudge.schema import Claims, Echoes, Made, ScoredSample, Verdict
 
 JOURNAL: Final = "journal.sqlite"
 JOURNAL_FILES: Final = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
-VERSION: Final = 3
+VERSION: Final = 4
 
 _TABLES: Final = """
 CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -31,7 +31,7 @@ CREATE TABLE starts (
 CREATE TABLE samples (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL, content BLOB, taken INTEGER NOT NULL, status TEXT NOT NULL,
     score REAL, error_kind TEXT, error_message TEXT, cluster TEXT, empty_contexts INTEGER NOT NULL,
-    metadata TEXT NOT NULL, reason TEXT
+    metadata TEXT NOT NULL, reason TEXT, suspicions TEXT NOT NULL
 );
 CREATE INDEX samples_by_id ON samples (id);
 CREATE INDEX samples_by_content ON samples (content);
@@ -190,7 +190,7 @@ class Store:
                 [_verdict_row(place, number, one) for (place, number), one in group.verdicts.items()],
             )
             database.executemany(
-                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [_sample_row(row) for row in group.rows],
             )
             database.execute("UPDATE starts SET seconds = ?, usage = ? WHERE number = ?", (*spent, start))
@@ -257,6 +257,7 @@ def _sample_row(row: Row) -> tuple[str | int | float | bytes | None, ...]:
         scored.empty_contexts,
         json.dumps(dict(scored.metadata)),
         None if scored.reason is None else storable(scored.reason),
+        json.dumps([one.model_dump() for one in scored.suspicions]),
     )
 
 

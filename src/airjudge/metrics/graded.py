@@ -29,20 +29,24 @@ from airjudge.schema import (
     ServerUse,
     Signature,
     StatementMaker,
+    Suspicion,
     Usage,
 )
+from airjudge.screening import screen
 
 
 class GradedResult(Record):
     """The grade of one response, with the judge's reason.
 
     `value` is a step of 0.1 in [0, 1], None with `error` set; `reason` is None where the reply was cut before it.
+    `suspicions` mark texts that look as if they were aimed at the judge.
     """
 
     value: float | None
     reason: str | None
     signature: Signature
     error: SampleError | None = None
+    suspicions: tuple[Suspicion, ...] = ()
 
 
 class GradedContextRecall:
@@ -163,7 +167,13 @@ class GradedContextRecall:
 
     def _result(self, scored: ScoredSample) -> GradedResult:
         signature = self.judge.signature(self.statements)
-        return GradedResult(value=scored.score, reason=scored.reason, signature=signature, error=scored.error)
+        return GradedResult(
+            value=scored.score,
+            reason=scored.reason,
+            signature=signature,
+            error=scored.error,
+            suspicions=scored.suspicions,
+        )
 
 
 class Grader:
@@ -222,7 +232,14 @@ class Grader:
 
 
 def _graded(sample: Sample, grade: Grade) -> ScoredSample:
-    return ScoredSample(id=sample.id, score=grade.value, status="scored", reason=grade.reason, group=sample.group)
+    return ScoredSample(
+        id=sample.id,
+        score=grade.value,
+        status="scored",
+        reason=grade.reason,
+        group=sample.group,
+        suspicions=screen(sample),
+    )
 
 
 def _sample(*, user_input: object, response: object, reference: object, retrieved_contexts: object) -> Sample:

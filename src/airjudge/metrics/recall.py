@@ -29,8 +29,10 @@ from airjudge.schema import (
     Statement,
     StatementMaker,
     Status,
+    Suspicion,
     Verdict,
 )
+from airjudge.screening import screen
 from airjudge.statements import split_statements
 
 
@@ -38,7 +40,7 @@ class RecallResult(Record):
     """The recall of one sample, with all that it stands on.
 
     `value` is in [0, 1]; None if the reference has no statement, or with `error` set. `echoes` is the account of
-    the single call, where the method makes one.
+    the single call, where the method makes one. `suspicions` mark texts that look as if they were aimed at the judge.
     """
 
     value: float | None
@@ -46,6 +48,7 @@ class RecallResult(Record):
     signature: Signature
     error: SampleError | None = None
     echoes: Echoes | None = None
+    suspicions: tuple[Suspicion, ...] = ()
 
 
 class ContextRecall:
@@ -181,6 +184,7 @@ class ContextRecall:
             signature=self.judge.signature(self.statements),
             error=scored.error,
             echoes=scored.echoes,
+            suspicions=scored.suspicions,
         )
 
 
@@ -207,7 +211,14 @@ def record(sample: Sample, statements: Sequence[Statement], outcomes: Sequence[O
         return failed(sample, failures[0], verdicts)
     score = scoring.context_recall(verdicts)
     status: Status = "undefined" if score is None else "scored"
-    return ScoredSample(id=sample.id, score=score, status=status, statements=verdicts, group=sample.group)
+    return ScoredSample(
+        id=sample.id,
+        score=score,
+        status=status,
+        statements=verdicts,
+        group=sample.group,
+        suspicions=screen(sample),
+    )
 
 
 def failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...] = ()) -> ScoredSample:
@@ -219,6 +230,7 @@ def failed(sample: Sample, error: EvaluationError, verdicts: tuple[Verdict, ...]
         error=SampleError(kind=error.kind, message=str(error)),
         statements=verdicts,
         group=sample.group,
+        suspicions=screen(sample),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from airjudge.labels import Label, Labels
 from airjudge.run import OpenedRun
-from airjudge.schema import ScoredSample, Verdict
+from airjudge.schema import ScoredSample, Suspicion, Verdict
 
 _SURE: Final = {True: 1.0, False: 0.0}
 """A verdict without a probability counts as certain."""
@@ -59,6 +59,11 @@ class JoinedSample:
         """The lowest recall that a run gives it; None if none does."""
         scores = [record.score for record in self.records if record is not None and record.score is not None]
         return min(scores, default=None)
+
+    @property
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """The marks on its texts, which are the same for all runs that read them."""
+        return next((one.suspicions for one in self.records if one is not None and one.suspicions), ())
 
     def score_by(self, run: int) -> float | None:
         """The recall that a run gives it."""

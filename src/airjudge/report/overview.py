@@ -16,6 +16,7 @@ from airjudge.schema import ScoredSample, Slice, Summary
 from airjudge.summary import NONE
 
 N_WORST: Final = 10
+N_MARKED: Final = 50
 _BY_JUDGE: Final = (
     "Recall of a sample is the share of the reference's statements that the retrieved contexts support, as the judge "
     "rules."
@@ -135,6 +136,10 @@ def _counts(one: Summed) -> Iterator[tuple[str, Node]]:
         left = summary.abstained
         where = f"{left.n_statements:,} verdicts of probability {span(left.band)}"
         yield "Left to people", f"{where}, which allow a recall of {span(left.bounds)}"
+    if summary.suspected is not None:
+        told_marks = summary.suspected
+        without = f"mean without them {number(told_marks.mean_without)}"
+        yield "Marked", f"{told_marks.n_samples:,} samples hold text that looks aimed at the judge; {without}"
     if summary.n_empty_contexts:
         what = "grade" if one.is_graded else "recall"
         yield "Empty retrievals", f"{summary.n_empty_contexts:,}, {what} 0 without a question"
@@ -209,6 +214,29 @@ def _kinds() -> dict[str, str]:
         first = (one.__doc__ or "").partition("\n")[0]
         found.setdefault(one.kind, f"{first} {one.hint}".strip())
     return found
+
+
+def marked(samples: Sequence[JoinedSample]) -> Element | None:
+    """The first samples with a text that looks as if it were aimed at the judge; None if there is none."""
+    found = [(one, suspicion) for one in samples for suspicion in one.suspicions]
+    if not found:
+        return None
+    rows = [
+        (
+            _link(one),
+            told.kind.replace("_", " "),
+            element("code", {}, told.place),
+            element("q", {"dir": "auto"}, told.excerpt),
+        )
+        for one, told in found[:N_MARKED]
+    ]
+    left = len(found) - len(rows)
+    more = [note(f"{left:,} more marks are not listed here.")] if left else []
+    told = note(
+        "They are scored as they are: a mark changes no score, and a text without one may be aimed at the judge too."
+    )
+    head = ("sample", "kind", "place", "what stands there")
+    return section("marked", "Marked samples", told, table("Texts that look aimed at the judge", head, rows), *more)
 
 
 def worst(samples: Sequence[JoinedSample], names: Sequence[str]) -> Element | None:

@@ -78,6 +78,7 @@ def _record(record: ScoredSample | None) -> JsonValue:
         "status": record.status,
         "error": None if error is None else [error.kind, _cut(error.message)],
         "empty": record.empty_contexts,
+        "marks": [[one.kind.replace("_", " "), one.place, one.excerpt] for one in record.suspicions],
         "reason": None if record.reason is None else _cut(record.reason),
     }
 

@@ -18,7 +18,7 @@ from airjudge.report.choosing import Chosen, chosen
 from airjudge.report.joining import JoinedSample, joined
 from airjudge.report.judges import judges, shown
 from airjudge.report.markup import Element, Node, element
-from airjudge.report.overview import Summed, distribution, failures, headline, slices, worst
+from airjudge.report.overview import Summed, distribution, failures, headline, marked, slices, worst
 from airjudge.report.page import GENERATOR, page
 from airjudge.report.people import people
 from airjudge.report.runcard import run_cards
@@ -139,6 +139,7 @@ class _Parts:
             failures(summed),
             *self.compared(),
             worst(self.inside.samples, names),
+            marked(self.inside.samples),
             self.drill_down(path),
             run_cards(summed),
         ]

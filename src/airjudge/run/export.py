@@ -48,7 +48,7 @@ _COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
         "error_message": "string", "group": "string", "empty_contexts": "bool", "n_statements": "int32",
         "n_attributed": "int32", "metadata": "string", "reason": "string", "n_items": "int32", "n_once": "int32",
         "n_split": "int32", "n_repeated": "int32", "n_invented": "int32", "n_missing": "int32", "coverage": "float64",
-        "reply_error": "string",
+        "reply_error": "string", "suspicions": "string",
     },
     "statements": {
         "place": "int64", "sample": "string", "number": "int32", "id": "string", "text": "string",
@@ -247,6 +247,7 @@ def _sample_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
         "metadata": json.dumps(dict(sample.metadata), ensure_ascii=False),
         "reason": sample.reason,
         **_account_of(sample),
+        "suspicions": json.dumps([one.model_dump() for one in sample.suspicions], ensure_ascii=False),
     }
 
 

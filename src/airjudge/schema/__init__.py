@@ -18,9 +18,11 @@ from airjudge.schema.samples import (
     Statement,
     StatementMaker,
     Status,
+    Suspicion,
+    SuspicionKind,
     Verdict,
 )
-from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary
+from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary, Suspected
 
 __all__ = [
     "Abstained",
@@ -54,6 +56,9 @@ __all__ = [
     "StatementMaker",
     "Status",
     "Summary",
+    "Suspected",
+    "Suspicion",
+    "SuspicionKind",
     "TokenAlternatives",
     "Usage",
     "Verdict",

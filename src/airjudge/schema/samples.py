@@ -12,6 +12,9 @@ Splitter = Literal["given", "sentences"]
 """Makers of statements that ask no judge."""
 StatementMaker = Literal[Splitter, "claims"]
 ReasonsPolicy = Literal["none", "misses", "all"]
+SuspicionKind = Literal["template_tokens", "hidden_characters", "instruction", "verdict", "section", "encoded"]
+"""Tokens of a chat template; characters that nobody sees; orders to a judge or model; a reply like ours; a heading like
+ours; one of these in base64 or hex."""
 
 
 class Statement(Record):
@@ -148,6 +151,18 @@ class SampleError(Record):
     message: str
 
 
+class Suspicion(Record):
+    """A text of a sample that looks as if it were aimed at the judge: a mark for people, which changes no score.
+
+    `place` is the text's field, such as `retrieved_contexts[2]`, counted from 0; `excerpt` is what stands there, in at
+    most 80 characters on one line, all of which print.
+    """
+
+    kind: SuspicionKind
+    place: str
+    excerpt: str
+
+
 class ScoredSample(Record):
     """One sample after judging; one line of `samples.jsonl`.
 
@@ -155,7 +170,7 @@ class ScoredSample(Record):
     verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for. `claims` tells how a judge
     made the statements, None if none did. `echoes` is the account of its single call, None where none was made.
     `metadata` holds the input columns that the run was told to keep. A graded sample has no statements: its `score` is
-    a grade, no recall, with a `reason` of its own.
+    a grade, no recall, with a `reason` of its own. `suspicions` are marks on its texts, which change nothing else.
     """
 
     id: str
@@ -169,3 +184,4 @@ class ScoredSample(Record):
     echoes: Echoes | None = None
     metadata: Mapping[str, JsonValue] = {}
     reason: str | None = None
+    suspicions: tuple[Suspicion, ...] = ()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from airjudge.schema.records import Record
-from airjudge.schema.samples import StatementMaker
+from airjudge.schema.samples import StatementMaker, SuspicionKind
 
 
 class Signature(Record):
@@ -109,6 +109,19 @@ class Abstained(Record):
     micro_bounds: tuple[float, float] | None
 
 
+class Suspected(Record):
+    """Samples with a text that looks as if it were aimed at the judge, by kind of mark, and the mean without them.
+
+    `n_samples` counts marked samples, scored or not; `n_scored_without` is what `mean_without` is over: None if no
+    scored sample is left. Marked samples stand in all other figures of a summary.
+    """
+
+    n_samples: int
+    kinds: Mapping[SuspicionKind, int]
+    n_scored_without: int
+    mean_without: float | None
+
+
 class Summary(Record):
     """Many samples in a few numbers; `mean` and its interval are over scored samples. Undefined is None.
 
@@ -117,7 +130,7 @@ class Summary(Record):
     of the scored samples, which `micro_mean` is over; `n_verdicts` and `n_unjudged` are statements of
     all samples, with and without a verdict. `sample_coverage` is the share of samples that are scored,
     `statement_coverage` the share of known statements that have a verdict; `abstained` is there if the
-    run's calibration has a band. It is made of samples
+    run's calibration has a band, `suspected` if a sample is marked. It is made of samples
     alone: what they cost stands beside it, so that runs with equal results have equal summaries.
     """
 
@@ -140,4 +153,5 @@ class Summary(Record):
     claims: ClaimCounts | None = None
     echoes: EchoCounts | None = None
     abstained: Abstained | None = None
+    suspected: Suspected | None = None
     slices: tuple[Slice, ...] = ()

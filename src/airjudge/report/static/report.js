@@ -89,12 +89,14 @@
         make("span", { class: "told" }, told));
     });
     const about = sample.texts && sample.texts.question ? sample.texts.question : sample.statements.length ? sample.statements[0].text : "";
+    const marks = marksOf(sample).length;
     const button = make(
       "button", { type: "button", "aria-expanded": "false", "aria-controls": panel, click: () => toggle(item) },
       make("span", { class: "scores" }, ...scores),
       make("span", { class: "name" },
         make("span", { class: "id", dir: "auto" }, sample.id),
         make("span", { class: "about", dir: "auto" }, about)),
+      marks ? make("span", { class: "aimed", title: "holds text that looks as if it were aimed at the judge" }, "marked") : null,
       strip(sample),
       make("span", { class: "unseen" }, counted(sample) + (sample.gap > 0 ? ", judges differ" : "")),
     );
@@ -102,6 +104,16 @@
       make("h3", {}, button), make("div", { id: panel, class: "panel-body", hidden: "" }));
     item.sample = sample;
     return item;
+  }
+
+  /* What was marked in a sample: all runs read the same texts, so the first record that has marks has them all. */
+  const marksOf = (sample) => (sample.runs.find((record) => record && record.marks.length) || { marks: [] }).marks;
+
+  function marked(sample) {
+    const marks = marksOf(sample);
+    if (!marks.length) return [];
+    const items = marks.map(([kind, place, excerpt]) => make("li", { dir: "auto" }, `${kind} in ${place}: `, make("q", {}, excerpt)));
+    return [make("h4", {}, "Looks as if it were aimed at the judge"), make("ul", { class: "marks" }, ...items)];
   }
 
   const isOpen = (item) => item.querySelector("h3 button").getAttribute("aria-expanded") === "true";
@@ -123,7 +135,7 @@
       record && record.reason ? [make("h4", {}, several ? `Reason of ${data.runs[at]}` : "Reason"), textBlock(record.reason, "reason")] : []);
     const graded = !sample.statements.length && sample.runs.some((record, at) => record && data.graded[at]);
     return [
-      ...errors, ...empty, ...reasons,
+      ...errors, ...empty, ...marked(sample), ...reasons,
       ...(texts && texts.question ? [make("h4", {}, "Question"), textBlock(texts.question, "question")] : []),
       ...(texts && texts.reference ? [make("h4", {}, "Reference"), textBlock(markedReference(sample), "reference")] : []),
       ...(texts && texts.response ? [make("h4", {}, "Response"), textBlock(texts.response, "response")] : []),
