@@ -13,12 +13,13 @@ from typing import Any, Final
 import pytest
 
 from airjudge.guard import Bounds, Guard
-from airjudge.guard.asgi import ROUTES, Message, Receive, Scope, Send, Terms
+from airjudge.guard.asgi import ROUTES, App, Message, Receive, Scope, Send, Terms
 
 KEY: Final = "the-key-of-this-test"
 TERMS: Final = Terms(KEY, max_body_bytes=1000)
 CHAT: Final = ("POST", "/v1/chat/completions")
 BEARER: Final = {"authorization": f"Bearer {KEY}"}
+AUTHORIZED: Final = [(b"authorization", f"Bearer {KEY}".encode())]
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,6 +125,18 @@ async def test_a_body_up_to_the_bound_reaches_the_application_in_one_piece() -> 
     assert await Exchange(chunks).asked(CHAT, BEARER) == (200, f"reached {CHAT[1]} with {body.decode()}")
 
 
+async def test_after_the_body_an_application_learns_that_its_client_is_gone() -> None:
+    read: list[str] = []
+
+    async def reads_on(scope: Scope, receive: Receive, send: Send) -> None:
+        read.extend([(await receive())["type"] for _ in range(2)])
+
+    exchange = Exchange([b"a", b"b"])
+    scope = {"type": "http", "method": "POST", "path": CHAT[1], "headers": AUTHORIZED}
+    await Guard(reads_on, TERMS)(scope, exchange.receive, exchange.send)
+    assert read == ["http.request", "http.disconnect"]
+
+
 @pytest.mark.parametrize("chunks", [[b"x" * 1001], [b"x" * 1000, b"x"], [b"x"] * 1001, [b"x" * 900] * 50])
 async def test_a_longer_body_is_read_and_refused(chunks: list[bytes]) -> None:
     exchange = Exchange(chunks)
@@ -140,11 +153,8 @@ async def test_a_body_that_does_not_end_is_given_up(chunks: list[bytes], status:
 
 async def test_a_client_that_leaves_while_it_sends_is_answered_by_nobody() -> None:
     exchange = Exchange([])
-    await Guard(echo, TERMS)(
-        {"type": "http", "method": "POST", "path": CHAT[1], "headers": [(b"authorization", f"Bearer {KEY}".encode())]},
-        exchange.receive,
-        exchange.send,
-    )
+    scope = {"type": "http", "method": "POST", "path": CHAT[1], "headers": AUTHORIZED}
+    await Guard(echo, TERMS)(scope, exchange.receive, exchange.send)
     assert exchange.sent == []
 
 
@@ -177,10 +187,10 @@ def test_the_guard_loads_the_standard_library_alone() -> None:
 
 
 @asynccontextmanager
-async def served(bounds: Bounds) -> AsyncIterator[tuple[int, Guard]]:
-    """The guard and the echo under uvicorn and uvloop, as vLLM runs them; gives its port."""
+async def served(bounds: Bounds, guarded: App = echo) -> AsyncIterator[tuple[int, Guard]]:
+    """The guard and an application under uvicorn and uvloop, as vLLM runs them; gives its port."""
     uvicorn, uvloop = pytest.importorskip("uvicorn"), pytest.importorskip("uvloop")
-    guard = Guard(echo, replace(TERMS, strangers=bounds))
+    guard = Guard(guarded, replace(TERMS, strangers=bounds))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await guard({**scope, "app": SimpleNamespace(state=SimpleNamespace(server=server))}, receive, send)
@@ -225,9 +235,11 @@ async def test_a_connection_with_the_key_is_served_again_and_again_whatever_piec
     async with served(Bounds(wait_s=0.3)) as (port, guard):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for body in (b"one", b"two", b"three"):
-            for byte in head(CHAT, f"Content-Length: {len(body)}") + body:
-                writer.write(bytes([byte]))
-                await writer.drain()
+            sent = head(CHAT, f"Content-Length: {len(body)}") + body
+            end = len(sent) - len(body) - 2  # in the middle of the end of the head
+            for piece in (sent[:9], sent[9:end], sent[end:-1], sent[-1:]):
+                writer.write(piece)
+                await asyncio.sleep(0.02)  # so that pieces arrive one by one
             assert await reply(reader) == (200, b"reached /v1/chat/completions with " + body)
         assert len(guard.strangers) == 0
         await asyncio.sleep(0.5)  # longer than a stranger may stay
@@ -254,6 +266,24 @@ async def test_of_a_stranger_neither_body_nor_second_request_is_looked_at() -> N
         assert got.count(b"HTTP/1.1") == 1
         assert KEY.encode() not in got
         writer.close()
+
+
+async def test_of_what_a_stranger_sends_behind_its_head_one_read_at_most_is_held() -> None:
+    held: list[int] = []
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await asyncio.sleep(0.3)  # the stranger has time to send more
+            held.extend(len(one._held) for one in guard.strangers._waiting.values())
+        await echo(scope, receive, send)
+
+    async with served(Bounds(), slow) as (port, guard):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head(("GET", "/health"), key=None) + b"x" * 2**25)
+        assert (await until_closed(reader)).startswith(b"HTTP/1.1 200")
+        writer.close()
+    assert len(held) == 1
+    assert 0 < held[0] < 2**20
 
 
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: x\r\n", b"\r\n\r\n", b"\x16\x03\x01" * 9])

@@ -126,7 +126,7 @@ class Guard:
 
 
 class _Body:
-    """A request's body as it comes. What is too large is read to its end and forgotten.
+    """A request's body as it comes, up to the bound. What is too large is read to its end and forgotten.
 
     A client that is cut off while it sends learns of a broken connection, and would try again.
     """
@@ -140,9 +140,8 @@ class _Body:
         """Read until the end, or until the client is gone."""
         while (message := await receive())["type"] == "http.request":
             chunk = message.get("body", b"")
-            if self.is_too_large or len(self.content) + len(chunk) > self._at_most:
+            if len(self.content) + len(chunk) > self._at_most:
                 self.is_too_large = True
-                self.content.clear()
             else:
                 self.content += chunk
             if not message.get("more_body", False):

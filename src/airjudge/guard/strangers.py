@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
         searched = max(0, len(self._held) - len(_HEAD_END) + 1)
         self._held += data
         if self._has_asked:
-            return
+            return  # what comes after reading was paused waits too
         at_most = self._among.bounds.head_bytes
         end = self._held.find(_HEAD_END, searched, at_most)
         if end >= 0:
