@@ -38,7 +38,7 @@ OVER_LENGTH = "This model's maximum context length is 8192 tokens. However, your
         (HttpFault(400, OVER_LENGTH), FaultKind.over_length),
         (HttpFault(400, "Unrecognized request argument"), FaultKind.refused),
         (HttpFault(422, "Unprocessable"), FaultKind.refused),
-        (HttpFault(413, "Payload Too Large"), FaultKind.refused),
+        (HttpFault(413, "Payload Too Large"), FaultKind.over_length),
         (JudgeUnauthorized("401"), FaultKind.unauthorized),
         (HttpFault(404, "The model `judge` does not exist."), FaultKind.unknown),
         (HttpFault(408, "Request Timeout"), FaultKind.late),

@@ -59,6 +59,22 @@ def test_requests_are_not_logged_and_no_code_of_the_model_runs() -> None:
     assert option(argv, "--load-format") == "safetensors"
 
 
+def test_our_guard_is_asked_before_anything_that_a_profile_puts_in() -> None:
+    profile = load_profile("smollm2-135m").model_copy(update={"vllm_args": ("--middleware", "theirs.Middleware")})
+    argv = arguments(plan(profile=profile))
+    assert option(argv, "--middleware") == "airjudge.guard.Guard"  # the last one stands before the others
+    assert option(argv, "--uvicorn-log-level") == "error"
+
+
+@pytest.mark.parametrize(("model_reads", "at_most"), [(8192, 2**20), (32768, 2**21)])
+def test_a_body_may_be_as_long_as_what_the_judge_reads(model_reads: int, at_most: int) -> None:
+    serves = {"vllm_args": ("--max-model-len", str(model_reads))}
+    env = environment(
+        plan(profile=load_profile("smollm2-135m").model_copy(update=serves)), KEY, {"AIRJUDGE_MAX_BODY_BYTES": "7"}
+    )
+    assert env["AIRJUDGE_MAX_BODY_BYTES"] == str(at_most)
+
+
 def test_nothing_phones_home() -> None:
     env = environment(plan(), KEY, {"HF_HUB_OFFLINE": "0", "VLLM_NO_USAGE_STATS": "0"})
     on = {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"}

@@ -48,6 +48,12 @@ def test_only_lines_that_say_something_are_shown(name: str) -> None:
     assert not [word for word in ('File "', "Traceback", "█", "warnings.warn", "pid=") if word in shown]
 
 
+def test_a_server_whose_python_lacks_airjudge_is_told_how_it_would_find_it() -> None:
+    error = explained("(APIServer pid=7) ModuleNotFoundError: No module named 'airjudge'\n")
+    assert "does not find airjudge" in str(error)
+    assert "PYTHONPATH" in error.hint
+
+
 @pytest.mark.parametrize(
     ("code", "cause"), [(132, "lacks instructions"), (137, "killed, most likely by the system because memory")]
 )

@@ -113,7 +113,13 @@ def is_quota(fault: HttpFault) -> bool:
 
 
 def _kind_of_status(status: int, words: str) -> FaultKind:
-    by_status = {0: FaultKind.broken, 404: FaultKind.unknown, 408: FaultKind.late, 429: FaultKind.busy}
+    by_status = {
+        0: FaultKind.broken,
+        404: FaultKind.unknown,
+        408: FaultKind.late,
+        413: FaultKind.over_length,
+        429: FaultKind.busy,
+    }
     if status in by_status:
         return by_status[status]
     if status in {502, 503, 504}:

@@ -20,6 +20,15 @@ from airjudge.judge import ServerFacts, prove
 LOOK_S: Final = 5.0
 """How long a route is waited for, and a connection."""
 
+_BESIDE_V1: Final = {
+    "/invocations": b"{}",
+    "/generative_scoring": b"{}",
+    "/tokenize": b"{}",
+    "/detokenize": b"{}",
+    "/metrics": None,
+    "/load": None,
+}
+"""Routes that vLLM's own key does not guard, with what is sent to each: nothing that one could answer."""
 _DOCS: Final = ("/docs", "/redoc", "/openapi.json")
 _DEVELOPER: Final = ("/server_info", "/is_sleeping")
 """Routes that vLLM has in developer mode alone, and that change nothing when they are read."""
@@ -119,14 +128,17 @@ async def _of_key(nobody: HttpSession, *, reached_from_outside: bool) -> AsyncIt
         )
         return
     yield Finding(area="exposure", level="ok", found="its /v1 routes want a key")
-    if await _is_open(nobody, f"{nobody.address.root}/invocations", body=b"{}"):
+    beside = [one for one, body in _BESIDE_V1.items() if await _is_open(nobody, nobody.address.root + one, body)]
+    if beside:
         yield Finding(
             area="exposure",
             level="serious" if reached_from_outside else "note",
-            found="/invocations answers without a key: vLLM's key guards /v1 alone",
-            consequence="whoever reaches it can ask the model, and may time what is in its cache",
-            fix="keep the port on loopback, or let a proxy pass /v1 alone",
+            found=f"without a key it answers {', '.join(beside)}: vLLM's own guards /v1 alone",
+            consequence="whoever reaches it can use these: ask the model, time what is in its cache, read its counters",
+            fix="airjudge serve, which wants its key everywhere; or let a proxy pass /v1 alone",
         )
+    else:
+        yield Finding(area="exposure", level="ok", found="so do the routes beside them that were tried")
 
 
 async def _of_extras(nobody: HttpSession) -> AsyncIterator[Finding]:

@@ -1,6 +1,6 @@
 """What vLLM is started with: pure functions from a plan to arguments and environment.
 
-Three things are decided here and nowhere else.
+Four things are decided here and nowhere else.
 
 *The environment is an allow-list.* Nobody can name every variable that holds a secret or sends
 traffic outside, so the child gets what a process needs to run and nothing besides; proxies,
@@ -13,6 +13,8 @@ installed. Without dynamo the values are the same and the first request is seven
 
 *Replies may depend on batching on a GPU.* `VLLM_BATCH_INVARIANT=1` makes them independent; it is
 beta, slower and refuses some models, so it is on only where the user sets it.
+
+*Our guard stands before vLLM's routes*, since vLLM wants its key for some of them only (`airjudge.guard`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from airjudge.errors import ServerFailed
+from airjudge.guard import KEY_VARIABLE, MAX_BODY_VARIABLE
 from airjudge.profiles import GIB, Profile
 
 Device = Literal["cpu", "gpu"]
@@ -55,6 +58,10 @@ OFFLINE = {
 }
 LOOPBACK = {"VLLM_HOST_IP": HOST, "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 """vLLM's processes talk to each other over sockets too; without these they bind the machine's address."""
+
+LEAST_MAX_BODY_BYTES = 2**20
+BYTES_A_TOKEN = 64
+"""Of a request's body, at most, for a token that the model reads: words have four, escaped in JSON 24."""
 
 COMPILE_TIMEOUT_S = 60
 """For one schema's index. Ours take at most a few seconds on an idle machine; vLLM's limit is 5."""
@@ -96,6 +103,10 @@ def arguments(plan: Plan) -> list[str]:
         *("--load-format", "safetensors"),
         *("--host", HOST, "--port", str(plan.port)),
         *("--no-enable-log-requests", "--disable-uvicorn-access-log", "--disable-fastapi-docs"),
+        # uvicorn warns of each request that it cannot read: strangers could fill the disk.
+        *("--uvicorn-log-level", "error"),
+        # The last one is asked first.
+        *("--middleware", "airjudge.guard.Guard"),
     ]
 
 
@@ -119,7 +130,12 @@ def environment(plan: Plan, api_key: str, parent: Mapping[str, str]) -> dict[str
         "VLLM_CACHE_ROOT": str(plan.cache),
         "VLLM_CONFIG_ROOT": str(plan.cache / "config"),
     }
-    return {**ours, **kept, **folders, **OFFLINE, **LOOPBACK, "VLLM_API_KEY": api_key}
+    return {**ours, **kept, **folders, **OFFLINE, **LOOPBACK, **_guard_environment(plan), KEY_VARIABLE: api_key}
+
+
+def _guard_environment(plan: Plan) -> dict[str, str]:
+    """A body that holds a prompt of full length passes, whatever its script; one that cannot be read does not."""
+    return {MAX_BODY_VARIABLE: str(max(LEAST_MAX_BODY_BYTES, BYTES_A_TOKEN * plan.profile.served_context))}
 
 
 def _cpu_environment(cpus: Sequence[int]) -> dict[str, str]:

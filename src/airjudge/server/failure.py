@@ -28,6 +28,11 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
         "pip install 'airjudge[cpu]', or 'airjudge[gpu]' on a machine with a GPU",
     ),
     (
+        r"No module named '?airjudge",
+        "its Python does not find airjudge, whose guard it has to load",
+        "Install airjudge beside vLLM; of a path, PYTHONPATH reaches the server and sys.path does not.",
+    ),
+    (
         r"is less than (requested|desired)|failed to map segment",
         "not enough memory",
         _SMALLER,
