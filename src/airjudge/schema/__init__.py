@@ -4,6 +4,7 @@ from airjudge.schema.asking import Completion, Message, Question, ReplySchema, S
 from airjudge.schema.costs import Cost, Price, RunCounts, ServerUse, Usage
 from airjudge.schema.records import Record
 from airjudge.schema.samples import (
+    Chunks,
     Claims,
     Echoes,
     GradedExample,
@@ -18,12 +19,15 @@ from airjudge.schema.samples import (
     Statement,
     StatementMaker,
     Status,
+    Support,
     Verdict,
 )
-from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary
+from airjudge.schema.summaries import Abstained, ChunkMeans, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary
 
 __all__ = [
     "Abstained",
+    "ChunkMeans",
+    "Chunks",
     "ClaimCounts",
     "Claims",
     "Completion",
@@ -54,6 +58,7 @@ __all__ = [
     "StatementMaker",
     "Status",
     "Summary",
+    "Support",
     "TokenAlternatives",
     "Usage",
     "Verdict",
