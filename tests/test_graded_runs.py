@@ -242,13 +242,14 @@ def test_a_data_set_without_responses_is_refused_with_the_next_step(
     [
         ("--statements", "claims"),
         ("--reasons", "all"),
+        ("--evidence",),
         ("--calibration", "c.json"),
         ("--statements-from", "run"),
         ("--fork", "run"),
     ],
 )
 def test_options_of_statements_are_refused_by_name(
-    airjudge: Command, stub: Stub, data: Path, tmp_path: Path, given: tuple[str, str]
+    airjudge: Command, stub: Stub, data: Path, tmp_path: Path, given: tuple[str, ...]
 ) -> None:
     ended = airjudge("score", data, *command(stub, tmp_path / "out", *given))
     assert ended.code == 2
