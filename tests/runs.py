@@ -37,11 +37,12 @@ def run(
     *,
     asked: JudgeSettings = ONE_AT_A_TIME,
     reasons: ReasonsPolicy = "none",
+    evidence: bool = False,
     on_counts: OnCounts = uncounted,
     **settings: object,
 ) -> RunHeader:
     """Score a file or a source, one request at a time unless told otherwise; settings of the run by their names."""
-    metric = ContextRecall(connected(stub, asked), reasons=reasons)
+    metric = ContextRecall(connected(stub, asked), reasons=reasons, evidence=evidence)
     chosen = RunSettings.model_validate(settings)
     return asyncio.run(score_dataset(data, metric, out, settings=chosen, on_counts=on_counts))
 

@@ -134,6 +134,7 @@ def test_a_fork_takes_over_only_from_the_same_metric(airjudge: Command, data: Pa
         (LIKE, ("--statements", "given"), "leave --statements out"),
         (LIKE, ("--concurrency", "auto"), "leave --concurrency out"),
         (LIKE, ("--reasons", "all"), "leave --reasons out"),
+        (LIKE, ("--evidence",), "leave --evidence out"),
         (LIKE, ("--calibration", "file"), "leave --calibration out"),
         (LIKE, ("--price-in", "1", "--price-out", "1"), "leave --price-in, --price-out out"),
         (IDS, ("--allow-remote",), "compares ids and asks no judge: leave --allow-remote out"),

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge.evidence import _SENTENCE_END, MAX_CHARACTERS, N_SENTENCES, read_for, split_at_ends
+from airjudge.evidence import _SENTENCE_END, MAX_CHARACTERS, N_SENTENCES, closest_context, read_for, split_at_ends
 
 FILLER = " ".join(f"Entry {n} is about something else." for n in range(N_SENTENCES))
 
@@ -64,3 +64,10 @@ def test_all_that_is_read_stands_in_the_context_of_its_number(contexts: list[str
 @given(st.text(alphabet="aB .!?\n\t\r\x1f1") | st.text())
 def test_the_quick_way_through_ascii_finds_the_sentences_of_the_rule(text: str) -> None:
     assert split_at_ends(text) == [one.strip() for one in _SENTENCE_END.split(text) if one.strip()]
+
+
+def test_the_closest_context_is_that_of_the_closest_sentence_and_the_first_of_equal_ones() -> None:
+    contexts = ["Whales sing.", "  ", "It rains. The ferry departs at six.", "The ferry departs at six."]
+    assert closest_context(contexts, "The ferry departs at six.") == 3
+    assert closest_context(contexts, "Owls.") == 1
+    assert closest_context([" "], "Owls.") is None

@@ -185,7 +185,7 @@ def test_a_table_of_a_graded_run_has_a_column_for_the_reason(
         ("UPDATE samples SET score = 0.55 WHERE id = 'A'", "0.55 is no grade"),
         ("UPDATE samples SET score = 1.0 WHERE id = 'C'", "cannot be"),
         ("UPDATE samples SET score = 1.0 WHERE id = 'D'", "has a score"),
-        ("INSERT INTO verdicts VALUES (0, 0, '1', 'Whales.', 1, NULL, NULL)", "has statements"),
+        ("INSERT INTO verdicts VALUES (0, 0, '1', 'Whales.', 1, NULL, NULL, NULL)", "has statements"),
     ],
 )
 async def test_verify_finds_what_no_graded_record_can_be(
@@ -242,13 +242,14 @@ def test_a_data_set_without_responses_is_refused_with_the_next_step(
     [
         ("--statements", "claims"),
         ("--reasons", "all"),
+        ("--evidence",),
         ("--calibration", "c.json"),
         ("--statements-from", "run"),
         ("--fork", "run"),
     ],
 )
 def test_options_of_statements_are_refused_by_name(
-    airjudge: Command, stub: Stub, data: Path, tmp_path: Path, given: tuple[str, str]
+    airjudge: Command, stub: Stub, data: Path, tmp_path: Path, given: tuple[str, ...]
 ) -> None:
     ended = airjudge("score", data, *command(stub, tmp_path / "out", *given))
     assert ended.code == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from airjudge.profiles import default_profile_name
+from benchmarks.evidence.run import Found, tables
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -123,6 +124,13 @@ def test_the_figures_of_the_methods_are_those_of_the_benchmark() -> None:
         statements = str(row["n_statements"] or "–")
         cells = r" \| ".join([row["set"], row["method"], str(row["n_samples"]), statements, *told, *usage])
         assert re.search(rf"\| {cells} \|", BENCHMARKS), cells
+
+
+@pytest.mark.skipif(not (RESULTS / "evidence.json").exists(), reason="the benchmark of evidence was not run yet")
+def test_the_figures_of_evidence_are_those_of_the_benchmark() -> None:
+    found = Found.model_validate_json((RESULTS / "evidence.json").read_bytes())
+    for line in tables(found):
+        assert line in BENCHMARKS
 
 
 def test_what_readme_says_of_recorded_judges_is_what_was_measured() -> None:

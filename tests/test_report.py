@@ -23,8 +23,9 @@ from airjudge.report.choosing import chosen
 from airjudge.report.joining import JoinedSample, joined
 from airjudge.report.markup import data_json, element, visible, written
 from airjudge.report.plots import spread
+from airjudge.report.samples import samples_data
 from airjudge.run import OpenedRun, open_run
-from airjudge.schema import SampleError, ScoredSample, Verdict
+from airjudge.schema import SampleError, ScoredSample, Support, Verdict
 from tests.rows import Row, row
 from tests.runs import numbered, run, stopped_at, write
 from tests.stub import Stub
@@ -369,3 +370,38 @@ def test_a_folder_without_a_run_is_an_error_with_a_next_step(tmp_path: Path) -> 
     told = CliRunner().invoke(app, ["report", str(tmp_path), "-o", str(tmp_path / "r.html")])
     assert isinstance(told.exception, AirjudgeError)
     assert not (tmp_path / "r.html").exists()
+
+
+# ---- evidence ----
+
+
+def test_the_data_tell_the_contexts_that_support_a_statement_or_the_most_probable_one(template: OpenedRun) -> None:
+    def entry(context: int, probability: float | None) -> Support:
+        return Support(
+            context=context, probability=probability, attributed=None if probability is None else probability >= 0.5
+        )
+
+    def told(*support: Support) -> Any:
+        verdict = Verdict(id="1", text="T.", attributed=True, probability=0.9, support=support)
+        made = ScoredSample(id="x", score=1.0, status="scored", statements=(verdict,))
+        [sample] = samples_data(chosen(joined([opened(template, made)], None), 1, rng=np.random.default_rng(0)), {})
+        assert isinstance(sample, dict)
+        return sample["statements"][0]["verdicts"][0][3]  # type: ignore[index, call-overload]
+
+    assert told(entry(1, 0.2), entry(3, 0.7), entry(4, 0.8)) == {
+        "how": "alone",
+        "contexts": [[3, 0.7, True], [4, 0.8, True]],
+    }
+    assert told(entry(1, 0.2), entry(3, 0.4)) == {"how": "together", "contexts": [[3, 0.4, False]]}
+    assert told(entry(1, None), entry(3, 0.4)) == {"how": "unknown", "contexts": [[3, 0.4, False], [1, None, None]]}
+
+
+def test_a_report_has_no_word_of_support_where_nobody_asked(stub: Stub, tmp_path: Path) -> None:
+    for name, evidence in (("plain", False), ("evident", True)):
+        run(stub, write(tmp_path, row("A", 2)), tmp_path / name, evidence=evidence)
+        report_of(tmp_path / f"{name}.html", tmp_path / name)
+    pages = [(tmp_path / f"{name}.html").read_text() for name in ("plain", "evident")]
+    heading = "Contexts that support a statement"
+    assert [heading in page for page in pages] == [False, True]
+    [sample] = data_in(tmp_path / "plain.html")["samples"]
+    assert [verdict[3] for one in sample["statements"] for verdict in one["verdicts"]] == [None, None]

@@ -32,20 +32,22 @@ HOSTILE: Row = {
     "<i>column</i>": f"value {MARKUP}",
 }
 N_ROWS = 60
+FERRY, LAMPS = "The ferry departs at six.", "Amber lamps glow beside quiet harbours."
 
 
 @dataclass(frozen=True)
 class Reports:
-    """Two reports: of one run over hostile data, of two runs over the same rows with labels."""
+    """Reports: of one run over hostile data, of two over the same rows with labels, of one that tells its evidence."""
 
     hostile: Path
     compared: Path
+    evident: Path
 
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
     folder = tmp_path_factory.mktemp("reports")
-    return Reports(hostile_report(folder), compared_report(folder))
+    return Reports(hostile_report(folder), compared_report(folder), evident_report(folder))
 
 
 def hostile_report(folder: Path) -> Path:
@@ -71,6 +73,17 @@ def compared_report(folder: Path) -> Path:
     ]
     labels.write_text("".join(json.dumps(one) + "\n" for one in rulings), encoding="utf-8")
     return reported(folder / "compared.html", folder / "judge", folder / "other", labels=labels)
+
+
+def evident_report(folder: Path) -> Path:
+    """Of one row, the first statement is supported by the third context, the second by two together; long contexts."""
+    filler = " ".join(f"Nothing of number {n} is told." for n in range(3)) + "x" * 900
+    contexts = [f"Amber lamps glow nightly. {filler}", f"Beside quiet harbours. {filler}", f"{FERRY} {filler}"]
+    statements = [{"id": str(n), "text": text} for n, text in enumerate((FERRY, LAMPS), 1)]
+    told: Row = {"id": MARKUP, "user_input": "What?", "reference": f"{FERRY} {LAMPS}", "statements": statements}
+    with Stub() as stub:
+        run(stub, write(folder, told | {"retrieved_contexts": contexts}, name="e.jsonl"), folder / "e", evidence=True)
+    return reported(folder / "evident.html", folder / "e")
 
 
 def reported(path: Path, *folders: Path, labels: Path | None = None) -> Path:
@@ -131,6 +144,33 @@ def test_a_sample_opens_down_to_question_reference_statements_and_contexts(brows
     assert len(browser.all(".sample:first-child .contexts details[open]")) == 2
     button.click()
     assert not body.is_displayed()
+
+
+def test_a_supported_statement_leads_by_the_keyboard_to_the_context_that_supports_it(
+    browser: Browser, reports: Reports
+) -> None:
+    browser.open(reports.evident)
+    browser.one(".sample button").click()
+    told = [" ".join(one.text.split()) for one in browser.all(".statement .support")]
+    assert told == [
+        "supported by context 3 0.90",
+        "supported only by several contexts together, most by context 1 0.10",
+    ]
+    shown = "return [...document.querySelectorAll('.contexts .supports')].map((one) => one.textContent.trim())"
+    assert browser.script(shown) == ["supports statement 1"]
+    assert browser.all(".contexts details[open]") == []
+    link = browser.one(".support a")
+    link.send_keys(Keys.ENTER)
+    assert browser.script("return document.activeElement.parentElement.id") == "context-0-3"
+    [opened] = browser.all(".contexts details[open]")
+    assert "pointed" in (opened.get_attribute("class") or "")
+    assert FERRY in opened.text
+    assert "Supported statements 2: 1 by one context alone, 1 only together" in " ".join(
+        browser.one(".panel").text.split()
+    )
+    ratios = browser.script(CONTRAST, [".support", ".support a", ".support .probability", ".contexts .supports"])
+    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+    assert len(ratios) == 4
 
 
 def test_the_filter_shows_disagreements_alone(browser: Browser, reports: Reports) -> None:
@@ -252,7 +292,7 @@ return Object.fromEntries(arguments[0].map((name) => [name, document.querySelect
 """The contrast of elements against what lies behind them. Source: WCAG 2.2, relative luminance and contrast ratio."""
 
 
-@pytest.mark.parametrize("which", ["compared", "hostile"])
+@pytest.mark.parametrize("which", ["compared", "hostile", "evident"])
 def test_a_phone_shows_the_whole_width(browser: Browser, reports: Reports, which: str) -> None:
     browser.open(getattr(reports, which), width=360, height=740)
     browser.script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

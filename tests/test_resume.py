@@ -187,6 +187,7 @@ def test_another_judge_on_the_same_folder_is_refused_field_by_field(stub: Stub, 
         ({"keep": ("reference",)}, "keep: none there, ['reference'] now"),
         ({"zero_if_empty": False}, "zero_if_empty: True there, False now"),
         ({"reasons": "all"}, "reasons: none there, all now"),
+        ({"evidence": True}, "evidence: False there, True now"),
         ({"asked": JudgeSettings(method="ragas")}, "signature.method: pointwise there, ragas now"),
     ],
 )

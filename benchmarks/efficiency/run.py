@@ -92,7 +92,7 @@ class Target:
 async def tokens_of(target: Target, questions: Sequence[Question]) -> list[list[int]]:
     """The prompts as the server tokenises them."""
     root = target.base_url.removesuffix("/v1")
-    async with aiohttp.ClientSession() as session:
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {target.api_key}"}) as session:
 
         async def one(question: Question) -> list[int]:
             messages = [{"role": m.role, "content": m.content} for m in question.messages]

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from airjudge import prompts
+from airjudge import evidence, prompts
 from airjudge.datasets import Entry, Source, duplicate_id
 from airjudge.errors import DatasetError, DuplicateId
 from airjudge.schema import (
@@ -21,6 +21,7 @@ from airjudge.schema import (
     Question,
     Record,
     Sample,
+    Statement,
     StatementMaker,
     Suspicion,
     SuspicionKind,
@@ -109,7 +110,8 @@ class Terms:
 
     `limit` is the longest prompt with its reply that the judge reads, in units of the encoder; None if it
     is not known. `pointwise` is what the judge is asked about a statement, `form` in which form.
-    `max_listed` bounds the lists of bad lines, of long prompts and of marks; None lists all.
+    `max_listed` bounds the lists of bad lines, of long prompts and of marks; None lists all. With `evidence` each
+    context that is read for a statement is asked about too, as if every statement were supported: the most it can cost.
     """
 
     encoder: Encoder
@@ -118,6 +120,7 @@ class Terms:
     pointwise: Pointwise = field(default_factory=Pointwise)
     form: prompts.Form = prompts.plain
     max_listed: int | None = None
+    evidence: bool = False
 
 
 def check_data(source: Source, terms: Terms, *, first: int | None = None, on_progress: Progress = silent) -> Report:
@@ -170,7 +173,8 @@ class _Survey:
         self._add_marks(entry, sample)
         if statements and not empty:
             asked = [prompts.asked(sample, one, self._terms.pointwise) for one in statements]
-            posed = [self._terms.form(one) for one in chain.from_iterable(asked)]
+            beside = _of_evidence(sample, statements) if self._terms.evidence else ()
+            posed = [self._terms.form(one) for one in chain(*asked, beside)]
             self._add_prompts(entry, posed, name=sample.id)
             if self._terms.maker == "claims":
                 self._add_split(self._terms.form(prompts.split_claims(sample)))
@@ -230,6 +234,15 @@ class _Survey:
             marks=dict(sorted(self._marks.items())),
             marked=tuple(self._marked),
         )
+
+
+def _of_evidence(sample: Sample, statements: Sequence[Statement]) -> Iterator[Question]:
+    """Questions about the contexts that are read for each statement, context by context; about an only one none."""
+    read = [[number for number, _ in evidence.read_for(sample.retrieved_contexts, one.text)] for one in statements]
+    for context in range(1, len(sample.retrieved_contexts) + 1):
+        for one, contexts in zip(statements, read, strict=True):
+            if context in contexts and len(contexts) > 1:
+                yield prompts.alone(sample, one, context)
 
 
 def _duplicates(source: Source, ids: "array[int]", places: "array[int]") -> Iterator[tuple[int, DuplicateId]]:

@@ -64,16 +64,28 @@ class _Index:
     places: Mapping[str, tuple[int, ...]]
 
 
+def closest_context(contexts: Sequence[str], statement: str) -> int | None:
+    """The number, from 1, of the context with the closest sentence, of equal ones the first; None if there is none."""
+    index = _indexed(tuple(contexts))
+    scores = _closeness(index, words_of(statement))
+    return index.numbers[max(range(len(scores)), key=lambda place: scores[place])] if scores else None
+
+
 def _closest(index: _Index, wanted: frozenset[str]) -> list[int]:
     """Places of the `N_SENTENCES` closest sentences, in order."""
+    scores = _closeness(index, wanted)
+    ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+    return sorted(ranked[:N_SENTENCES])
+
+
+def _closeness(index: _Index, wanted: frozenset[str]) -> list[float]:
+    """How close each sentence is to the words of a statement."""
     closeness = [0.0] * len(index.sentences)
     for word in sorted(wanted):  # sums of floats depend on their order
         places = index.places.get(word, ())
         for place in places:
             closeness[place] += math.log(1 + len(index.sentences) / len(places))
-    scores = [score / (1 + LENGTH_PENALTY * n) for score, n in zip(closeness, index.n_words, strict=True)]
-    ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-    return sorted(ranked[:N_SENTENCES])
+    return [score / (1 + LENGTH_PENALTY * n) for score, n in zip(closeness, index.n_words, strict=True)]
 
 
 @lru_cache(maxsize=256)

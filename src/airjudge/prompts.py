@@ -59,6 +59,12 @@ def pointwise(sample: Sample, statement: Statement, words: Wording = ENGLISH) ->
     return _phrased(_shown(sample, statement, words), statement, words.phrasings[0], words=words)
 
 
+def alone(sample: Sample, statement: Statement, context: int, *, words: Wording = ENGLISH) -> Question:
+    """Ask for the verdict on a statement by one context, which keeps its number, as if there were no other."""
+    texts = tuple(text if number == context else "" for number, text in enumerate(sample.retrieved_contexts, 1))
+    return pointwise(sample.model_copy(update={"retrieved_contexts": texts}), statement, words)
+
+
 def asked(sample: Sample, statement: Statement, how: Pointwise, *, words: Wording = ENGLISH) -> tuple[Question, ...]:
     """All questions about one statement: its phrasings, then, if a prior is taken off, the one without contexts."""
     shown = _shown(sample, statement, words)

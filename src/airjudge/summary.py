@@ -12,6 +12,7 @@ import numpy as np
 from airjudge.calibration import abstains
 from airjudge.schema import (
     Abstained,
+    ChunkMeans,
     ClaimCounts,
     Claims,
     EchoCounts,
@@ -25,12 +26,14 @@ from airjudge.schema import (
     Usage,
 )
 from airjudge.scoring import recall_bounds
-from airjudge.tally import Interval, Recalls, exact_sum
+from airjudge.tally import Interval, Recalls, Sums, exact_sum, interval_of
 
 MAX_VALUES: Final = 50
 """Values of a column that get a slice of their own: the first ones met, since a stream is read once."""
 
 NONE, OTHER = "(none)", "(other)"
+
+_FIGURES: Final = ("precision", "average_precision", "reciprocal_rank")
 
 
 @dataclass(slots=True)
@@ -145,6 +148,45 @@ class _Marks:
 
 
 @dataclass(slots=True)
+class _Worths:
+    """What the contexts of scored samples are worth, added up: rows of three figures and 1."""
+
+    sums: Sums = field(default_factory=lambda: Sums(4))
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, sample: ScoredSample) -> None:
+        """Count a scored sample, if its contexts were asked about."""
+        told = sample.chunks
+        if told is None:
+            return
+        figures = told.precision, told.average_precision, told.reciprocal_rank
+        known = [one for one in figures if one is not None]
+        if len(known) == len(figures):
+            self.sums.add((*known, 1.0), sample.group)
+        self.counts["n_without"] += len(known) < len(figures)
+        for support in (one.support for one in sample.statements if one.support is not None):
+            rulings = [one.attributed for one in support]
+            self.counts["n_alone"] += True in rulings
+            self.counts["n_together"] += all(one is False for one in rulings)
+        self.counts["n_supported"] += sum(one.attributed is True for one in sample.statements)
+
+    def record(self, rng: np.random.Generator) -> ChunkMeans | None:
+        """What the summary tells of it; None if nobody asked."""
+        if not self.counts:
+            return None
+        *sums, n_samples = self.sums.totals()
+        drawn = self.sums.drawn(rng)
+        means = {name: _ratio(value, int(n_samples)) for name, value in zip(_FIGURES, sums, strict=True)}
+        intervals = {
+            f"{name}_ci95": None if drawn is None else interval_of(drawn[:, at], drawn[:, -1])
+            for at, name in enumerate(_FIGURES)
+        }
+        counts = {name: self.counts[name] for name in ("n_without", "n_supported", "n_alone", "n_together")}
+        found: dict[str, object] = {"n_samples": int(n_samples), **counts, **means, **intervals}
+        return ChunkMeans.model_validate(found)
+
+
+@dataclass(slots=True)
 class _Whole:
     """All samples, with what only their summary says."""
 
@@ -157,6 +199,7 @@ class _Whole:
     claim_errors: Counter[str] = field(default_factory=Counter)
     echoes: _Accounts = field(default_factory=_Accounts)
     marks: _Marks = field(default_factory=_Marks)
+    worths: _Worths = field(default_factory=_Worths)
     n_empty_contexts: int = 0
     n_verdicts: int = 0
     n_unjudged: int = 0
@@ -169,6 +212,7 @@ class _Whole:
         self.marks.add(sample)
         if sample.status == "scored":
             self.doubts.add(sample)
+            self.worths.add(sample)
         n_judged = sum(v.attributed is not None for v in sample.statements)
         self.n_verdicts += n_judged
         self.n_unjudged += len(sample.statements) - n_judged
@@ -248,10 +292,11 @@ def summarise(
         for column in columns:
             column.add(sample)
     ci95, micro_ci95 = whole.part.recalls.intervals(rng)
-    # One seed for all slices: the interval of one does not depend on which others were asked for.
+    # One seed for all slices and for the contexts: the interval of one does not depend on which others were asked for.
     seed = int(rng.integers(2**63))
     slices = tuple(record for column in columns for record in column.records(seed))
-    return _means(whole, ci95, micro_ci95).model_copy(update={"slices": slices})
+    told = {"slices": slices, "chunks": whole.worths.record(np.random.default_rng(seed))}
+    return _means(whole, ci95, micro_ci95).model_copy(update=told)
 
 
 def rates(summary: Summary, usage: Usage, *, seconds: float) -> Rates | None:

@@ -140,14 +140,18 @@ class Calibration(Record):
     def apply(self, verdict: Verdict) -> Verdict:
         """The verdict by the mapped probability; as it is, where it has none.
 
-        A reason is dropped where it explains the opposite of what the verdict is now.
+        A reason and a support are dropped where they are of the opposite of what the verdict is now, and the support
+        by the only context that was read, whose probability is the verdict's.
         """
         if verdict.probability is None:
             return verdict
         probability = self.probability_map(verdict.probability)
         attributed = probability >= self.threshold
-        reason = verdict.reason if attributed == verdict.attributed else None
-        return verdict.model_copy(update={"probability": probability, "attributed": attributed, "reason": reason})
+        ruled = {"probability": probability, "attributed": attributed}
+        if attributed != verdict.attributed:
+            return verdict.model_copy(update={**ruled, "reason": None, "support": None})
+        own = verdict.support is not None and len(verdict.support) == 1
+        return verdict.model_copy(update={**ruled, **({"support": None} if own else {})})
 
     def unlike(self, signature: Signature) -> list[tuple[str, str, str]]:
         """Fields in which a judge's signature without calibration is not that of its judge: (field, its, theirs)."""

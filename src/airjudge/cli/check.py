@@ -29,6 +29,9 @@ OF_CLAIMS = (
 )
 
 
+OF_EVIDENCE = "evidence is counted as if every statement were supported: less will be asked"
+
+
 def check(
     data: Data,
     *,
@@ -38,6 +41,9 @@ def check(
         typer.Option(help="Count as this judge does; hosted: as a provider is asked. [default: one for this machine]"),
     ] = None,
     statements: Statements = Maker.given,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Count the questions of score --evidence, as if all were supported.")
+    ] = False,
     rate: Annotated[
         float | None,
         typer.Option(min=0.001, metavar="TOKENS_PER_S", help="How many tokens the judge computes."),
@@ -63,11 +69,12 @@ def check(
     with tempfile.TemporaryDirectory(prefix="airjudge-") as folder, stages() as told:
         source = open_source(data, mapping=parse_mapping(columns or ()), spool=Path(folder, "input"))
         profile = None if judge == HOSTED else _profile(judge)
-        terms, note = _terms(profile, statements.value, max_listed=None if as_json else SHOWN)
+        terms, note = _terms(profile, statements.value, evidence=evidence, max_listed=None if as_json else SHOWN)
         report = check_data(source, terms, first=limit, on_progress=told)
         found = _as_object(source, report, profile, terms=terms, rate=speed)
         part = "" if limit is None else f"nothing behind the first {limit:,} rows was read"
-        notes = [one for one in (part, note, OF_CLAIMS if statements is Maker.claims else "") if one]
+        most = OF_EVIDENCE if evidence else ""
+        notes = [one for one in (part, note, OF_CLAIMS if statements is Maker.claims else "", most) if one]
         found |= {"note": "; ".join(notes)} if notes else {}
         cost = priced(report, price, terms).cost if price else None
         found["limit"] = limit
@@ -111,17 +118,21 @@ def _profile(judge: str | None) -> "Profile":
     return load_profile(judge or default_profile_name("gpu" if this_machine().gpus else "cpu"))
 
 
-def _terms(profile: "Profile | None", maker: "StatementMaker", *, max_listed: int | None) -> "tuple[Terms, str]":
+def _terms(
+    profile: "Profile | None", maker: "StatementMaker", *, evidence: bool, max_listed: int | None
+) -> "tuple[Terms, str]":
     """How a judge's prompts are counted, and a note where that is not by its own tokens."""
     from airjudge import prompts
     from airjudge.check import Terms, Utf8
 
     if profile is None:
         note = "bytes are counted, not tokens: a provider tells them only when it is asked"
-        return Terms(Utf8(), maker, form=prompts.as_object, max_listed=max_listed), note
+        return Terms(Utf8(), maker, form=prompts.as_object, max_listed=max_listed, evidence=evidence), note
     encoder, note = _encoder(profile)
     limit = None if note else profile.served_context
-    return Terms(encoder, maker, limit=limit, pointwise=profile.pointwise, max_listed=max_listed), note
+    return Terms(
+        encoder, maker, limit=limit, pointwise=profile.pointwise, max_listed=max_listed, evidence=evidence
+    ), note
 
 
 def _encoder(profile: "Profile") -> "tuple[Encoder, str]":

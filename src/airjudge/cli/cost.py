@@ -21,18 +21,22 @@ BY_BYTES: Final = f"bytes / {BYTES_PER_TOKEN}"
 
 
 class Estimate(Record):
-    """What a verdict on each statement will cost; `counted` says how prompts were counted, `of` in what data."""
+    """What a verdict on each statement will cost; `counted` says how prompts were counted, `of` in what data.
+
+    `beside` is what is left out, or taken at its most.
+    """
 
     usage: Usage
     cost: Cost | None
     counted: str
     of: str = "the whole data set"
+    beside: str = "without reasons"
 
     def line(self, max_cost: float | None) -> str:
         """The estimate for a person, and whether it goes beyond what the run may cost."""
         usage = self.usage
         told = (
-            f"cost: about {self.cost} for {self.of}, without reasons: {usage.requests:,} requests, "
+            f"cost: about {self.cost} for {self.of}, {self.beside}: {usage.requests:,} requests, "
             f"{usage.prompt_tokens:,} tokens in prompts ({self.counted}), {usage.completion_tokens:,} generated"
         )
         beyond = max_cost is not None and self.cost is not None and self.cost.amount > max_cost
@@ -45,13 +49,14 @@ def tell_estimate(
     settings: JudgeSettings,
     *,
     first: int | None,
+    evidence: bool,
     hosted: bool,
     shown: Display | None,
 ) -> None:
     """Tell a person what a run over a data set, or its `first` samples, will cost, if there is a price and a reader."""
     if shown is None:
         return
-    found = estimate(source, maker, settings, first=first, hosted=hosted, on_progress=shown.stage)
+    found = estimate(source, maker, settings, first=first, evidence=evidence, hosted=hosted, on_progress=shown.stage)
     if found is not None:
         print_line(found.line(settings.max_cost))
 
@@ -62,6 +67,7 @@ def estimate(
     settings: JudgeSettings,
     *,
     first: int | None = None,
+    evidence: bool = False,
     hosted: bool,
     on_progress: Progress = silent,
 ) -> Estimate | None:
@@ -70,7 +76,7 @@ def estimate(
         return None
     encoder, counted = _encoder(settings.profile)
     form = prompts.as_object if hosted else prompts.plain
-    terms = Terms(encoder, maker, pointwise=_pointwise(settings), form=form, max_listed=0)
+    terms = Terms(encoder, maker, pointwise=_pointwise(settings), form=form, max_listed=0, evidence=evidence)
     report = check_data(source, terms, first=first, on_progress=on_progress)
     found = priced(report, settings.price, terms, counted=counted)
     if first is None or report.n_samples + report.n_bad < first:
@@ -86,7 +92,12 @@ def priced(report: Report, price: Price, terms: Terms, *, counted: str = BY_BYTE
         prompt_tokens=report.prompt_units // bytes_each,
         completion_tokens=report.n_requests * (1 if terms.form is prompts.plain else OBJECT_TOKENS),
     )
-    return Estimate(usage=usage, cost=price.cost(usage), counted=counted)
+    return Estimate(usage=usage, cost=price.cost(usage), counted=counted, beside=beside(terms))
+
+
+def beside(terms: Terms) -> str:
+    """What an estimate leaves out, and what it takes at its most."""
+    return "without reasons, with evidence as if all were supported" if terms.evidence else "without reasons"
 
 
 def _encoder(profile: str | None) -> tuple[Encoder, str]:

@@ -79,6 +79,7 @@ def judged(
     *,
     statements: "StatementMaker",
     reasons: "ReasonsPolicy",
+    evidence: bool,
     first: int | None,
     shown: "Display",
     quiet: bool,
@@ -89,11 +90,13 @@ def judged(
 
     with judge_of(named, settings, shown.stage) as found:
         looked_at = None if quiet else shown
-        tell_estimate(source, statements, settings, first=first, hosted=named.hosted, shown=looked_at)
+        tell_estimate(
+            source, statements, settings, first=first, evidence=evidence, hosted=named.hosted, shown=looked_at
+        )
         if settings.method == "opik":
             yield GradedContextRecall(found)
         else:
-            yield ContextRecall(found, statements=statements, reasons=reasons)
+            yield ContextRecall(found, statements=statements, reasons=reasons, evidence=evidence)
 
 
 def price_of(

@@ -20,6 +20,7 @@ from airjudge.gates import GateResult
 from airjudge.run import RunHeader
 from airjudge.schema import (
     Abstained,
+    ChunkMeans,
     ClaimCounts,
     EchoCounts,
     Sample,
@@ -193,6 +194,22 @@ def _accounts(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "items of its replies", _item_counts(summary.echoes)
     if summary.suspected:
         yield "marked", _suspected(summary.suspected)
+    if summary.chunks:
+        yield from _worths(summary.chunks)
+
+
+def _worths(told: ChunkMeans) -> Iterator[tuple[str, str]]:
+    """What the retrieved contexts are worth, by what each supports alone."""
+    n_unknown = told.n_supported - told.n_alone - told.n_together
+    unknown = f", {n_unknown} unknown" if n_unknown else ""
+    yield (
+        "supported statements",
+        f"{told.n_supported}: {told.n_alone} by one context alone, {told.n_together} only together{unknown}",
+    )
+    without = f", over {told.n_samples} samples; {told.n_without} have none" if told.n_without else ""
+    yield "contexts that support (precision)", _with_interval(told.precision, told.precision_ci95) + without
+    yield "average precision", _with_interval(told.average_precision, told.average_precision_ci95)
+    yield "reciprocal rank of the first", _with_interval(told.reciprocal_rank, told.reciprocal_rank_ci95)
 
 
 def _claim_counts(claims: ClaimCounts) -> str:

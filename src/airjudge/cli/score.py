@@ -90,6 +90,9 @@ def score(
         typer.Option(metavar="RUN", help="Judge the statements of this finished run, sample by sample by id."),
     ] = None,
     reasons: Annotated[_Reasons, typer.Option(help="Which verdicts to explain.")] = _Reasons.none,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Ask which contexts support each supported statement: a question each.")
+    ] = False,
     empty_contexts: Annotated[
         _Empty, typer.Option(help="An empty retrieval recalled nothing, or is an error.")
     ] = _Empty.zero,
@@ -213,6 +216,7 @@ def score(
                 source,
                 statements=statements.value,
                 reasons=reasons.value,
+                evidence=evidence,
                 first=limit,
                 shown=shown,
                 quiet=quiet,

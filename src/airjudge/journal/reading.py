@@ -13,9 +13,9 @@ from pydantic import JsonValue
 
 from airjudge.errors import InputError, StorageFailed
 from airjudge.journal.store import JOURNAL, VERSION, storable, storage
-from airjudge.schema import Claims, Echoes, Made, SampleError, ScoredSample, Statement, Usage, Verdict
+from airjudge.schema import Chunks, Claims, Echoes, Made, SampleError, ScoredSample, Statement, Support, Usage, Verdict
 
-_VERDICT = "number, id, text, attributed, probability, reason"
+_VERDICT = "number, id, text, attributed, probability, reason, support"
 
 
 class StartRow(NamedTuple):
@@ -203,7 +203,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSample:
-    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, reason, marks, claims, account = row
+    _, name, _, _, status, score, kind, message, group, empty_contexts, metadata, *beside = row
+    reason, marks, chunks, claims, account = beside
     return ScoredSample.model_validate(
         {
             "id": name,
@@ -215,6 +216,7 @@ def _scored(row: tuple[object, ...], verdicts: tuple[Verdict, ...]) -> ScoredSam
             "empty_contexts": bool(empty_contexts),
             "claims": _claims(claims),
             "echoes": _echoes(account),
+            "chunks": None if chunks is None else Chunks.model_validate_json(str(chunks)),
             "metadata": json.loads(str(metadata)),
             "reason": _text(reason),
             "suspicions": json.loads(str(marks)),
@@ -231,13 +233,14 @@ def _echoes(text: object) -> Echoes | None:
 
 
 def _verdict(row: tuple[object, ...]) -> Verdict:
-    _, name, text, attributed, probability, reason = row
+    _, name, text, attributed, probability, reason, support = row
     return Verdict(
         id=str(name),
         text=str(text),
         attributed=None if attributed is None else bool(attributed),
         probability=None if probability is None else _real(probability),
         reason=_text(reason),
+        support=None if support is None else tuple(map(Support.model_validate, json.loads(str(support)))),
     )
 
 

@@ -31,13 +31,13 @@ CREATE TABLE starts (
 CREATE TABLE samples (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL, content BLOB, taken INTEGER NOT NULL, status TEXT NOT NULL,
     score REAL, error_kind TEXT, error_message TEXT, cluster TEXT, empty_contexts INTEGER NOT NULL,
-    metadata TEXT NOT NULL, reason TEXT, suspicions TEXT NOT NULL
+    metadata TEXT NOT NULL, reason TEXT, suspicions TEXT NOT NULL, chunks TEXT
 );
 CREATE INDEX samples_by_id ON samples (id);
 CREATE INDEX samples_by_content ON samples (content);
 CREATE TABLE verdicts (
     place INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,
-    attributed INTEGER, probability REAL, reason TEXT, PRIMARY KEY (place, number)
+    attributed INTEGER, probability REAL, reason TEXT, support TEXT, PRIMARY KEY (place, number)
 ) WITHOUT ROWID;
 CREATE TABLE made (place INTEGER PRIMARY KEY, statements TEXT NOT NULL, claims TEXT NOT NULL);
 CREATE TABLE echoes (place INTEGER PRIMARY KEY, account TEXT NOT NULL);
@@ -186,11 +186,11 @@ class Store:
                 [(place, one.model_dump_json()) for place, one in group.echoes.items()],
             )
             database.executemany(
-                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [_verdict_row(place, number, one) for (place, number), one in group.verdicts.items()],
             )
             database.executemany(
-                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [_sample_row(row) for row in group.rows],
             )
             database.execute("UPDATE starts SET seconds = ?, usage = ? WHERE number = ?", (*spent, start))
@@ -234,7 +234,8 @@ def _put_header(database: sqlite3.Connection, values: Mapping[str, JsonValue]) -
 
 def _verdict_row(place: int, number: int, verdict: Verdict) -> tuple[str | int | float | None, ...]:
     text, reason = storable(verdict.text), verdict.reason and storable(verdict.reason)
-    return (place, number, storable(verdict.id), text, verdict.attributed, verdict.probability, reason)
+    support = None if verdict.support is None else json.dumps([one.model_dump() for one in verdict.support])
+    return (place, number, storable(verdict.id), text, verdict.attributed, verdict.probability, reason, support)
 
 
 def _made_row(place: int, made: Made) -> tuple[int, str, str]:
@@ -258,6 +259,7 @@ def _sample_row(row: Row) -> tuple[str | int | float | bytes | None, ...]:
         json.dumps(dict(scored.metadata)),
         None if scored.reason is None else storable(scored.reason),
         json.dumps([one.model_dump() for one in scored.suspicions]),
+        scored.chunks.model_dump_json() if scored.chunks else None,
     )
 
 

@@ -32,7 +32,7 @@ class Asker:
     ) -> None:
         """Ask the servers of a pool; `settings` tell a method what to ask about a statement, `form` in which form."""
         self._pool, self._watch, self.form, self._seat = pool, watch, form, Seat()
-        self._settings, self.pointwise = settings, settings.pointwise or Pointwise()
+        self._settings, self.method, self.pointwise = settings, settings.method, settings.pointwise or Pointwise()
         self.words, self.single_call_tokens = settings.wording or ENGLISH, settings.single_call_tokens
 
     def about(self, sample: Sample) -> "Asker":

@@ -21,6 +21,7 @@ from airjudge.judge.making import made_by
 from airjudge.judge.methods import METHODS, NOTHING_KNOWN, Numbered, OnVerdicts, Outcome, fitting, unheard, with_reasons
 from airjudge.judge.pool import Pool, check_distinct, new_pool
 from airjudge.judge.settings import JudgeSettings, check_method
+from airjudge.judge.support import with_support
 from airjudge.judge.warming import Warming
 from airjudge.judge.watch import Watch
 from airjudge.profiles import default_profile_name, load_profile, this_machine
@@ -308,6 +309,12 @@ class Judge:
             asker, sample, made, known=fitting(known, made.statements), on_verdicts=on_verdicts
         )
         return await with_reasons(asker, sample, outcomes, reasons=reasons, on_verdicts=on_verdicts)
+
+    async def support(
+        self, sample: Sample, outcomes: Sequence[Outcome], *, on_verdicts: OnVerdicts = unheard
+    ) -> list[Outcome]:
+        """The outcomes that `rule` gave, with what each context says of an attributed statement; raises as it does."""
+        return await with_support(self._open_asker().about(sample), sample, outcomes, on_verdicts=on_verdicts)
 
     async def grade(self, sample: Sample, *, examples: Sequence[GradedExample] | None = None) -> decoding.Grade:
         """Grade a sample's response, by one question; blank texts are shown as they are.

@@ -101,11 +101,11 @@ async def _one_by_one(
     missing = [number for number in range(len(statements)) if number not in known]
     for number in missing[:1]:
         await rule(number)
-    await _all_of(rule(number) for number in missing[1:])
+    await all_of(rule(number) for number in missing[1:])
     return [outcomes[number] for number in range(len(statements))]
 
 
-async def _all_of(questions: Iterable[Coroutine[None, None, None]]) -> None:
+async def all_of(questions: Iterable[Coroutine[None, None, None]]) -> None:
     """Wait for all; when one raises, none of the others is left behind in flight."""
     tasks = [asyncio.ensure_future(question) for question in questions]
     try:
@@ -120,7 +120,7 @@ async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
     """Rule on one statement by all questions about it, one after the other on its prefix; its failure is its own."""
     try:
         replies = [
-            await _reply(asker, question)
+            await reply_to(asker, question)
             for question in prompts.asked(sample, statement, asker.pointwise, words=asker.words)
         ]
     except EvaluationError as error:
@@ -156,7 +156,7 @@ def _joint_probability(found: Sequence[float | None], prior: Prior | None) -> fl
     return scoring.without_prior(scoring.mean_probability(phrasings), alone, prior)
 
 
-async def _reply(asker: Asker, question: Question) -> tuple[bool, float | None]:
+async def reply_to(asker: Asker, question: Question) -> tuple[bool, float | None]:
     """The label of a reply, and its probability where the server gives logprobs."""
     posed = asker.form(question)
     return decoding.read_verdict(posed.schema, await asker.ask(posed))

@@ -75,6 +75,7 @@ class GradedContextRecall:
         self.judge = Grader(judge, None if few_shot_examples is None else tuple(few_shot_examples))
         self.statements: StatementMaker = "given"
         self.reasons: ReasonsPolicy = "none"
+        self.evidence = False
 
     def score(
         self, *, user_input: str, response: str, reference: str, retrieved_contexts: Sequence[str]

@@ -37,6 +37,7 @@ class NonLLMContextRecall:
     required: ClassVar = ("retrieved_contexts", "reference_contexts")
     statements: ClassVar[StatementMaker] = "given"
     reasons: ClassVar[ReasonsPolicy] = "all"
+    evidence: ClassVar = False
 
     def __init__(self, *, threshold: float = 0.5, distance: Distance = "levenshtein") -> None:
         """Score by a measure of rapidfuzz.
@@ -139,6 +140,7 @@ class IDBasedContextRecall:
     required: ClassVar = ("retrieved_context_ids", "reference_context_ids")
     statements: ClassVar[StatementMaker] = "given"
     reasons: ClassVar[ReasonsPolicy] = "none"
+    evidence: ClassVar = False
 
     def __init__(self) -> None:
         """Score by ids alone."""

@@ -77,7 +77,7 @@ class Metric(Protocol):
     """Scores samples of a data set, as statements that are attributed or not.
 
     `required` names the fields of a sample that it reads; `statements` says where statements come from, and
-    `reasons` which verdicts are explained.
+    `reasons` which verdicts are explained, `evidence` whether contexts are asked about one by one.
     """
 
     @property
@@ -95,6 +95,10 @@ class Metric(Protocol):
     @property
     def reasons(self) -> ReasonsPolicy:
         """Which verdicts are explained."""
+
+    @property
+    def evidence(self) -> bool:
+        """Whether the support of attributed statements is asked for."""
 
     async def make(self, sample: Sample) -> Made | EvaluationError:
         """The statements of a sample."""

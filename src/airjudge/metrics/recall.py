@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airjudge import scoring
+from airjudge.chunks import chunks_of
 from airjudge.errors import EmptyContexts, EvaluationError
 from airjudge.judge import (
     NOTHING_KNOWN,
@@ -18,6 +19,7 @@ from airjudge.judge import (
     unheard,
 )
 from airjudge.schema import (
+    Chunks,
     Echoes,
     Made,
     ReasonsPolicy,
@@ -40,7 +42,8 @@ class RecallResult(Record):
     """The recall of one sample, with all that it stands on.
 
     `value` is in [0, 1]; None if the reference has no statement, or with `error` set. `echoes` is the account of
-    the single call, where the method makes one. `suspicions` mark texts that look as if they were aimed at the judge.
+    the single call, where the method makes one; `chunks` is what the contexts are worth, if that was asked.
+    `suspicions` mark texts that look as if they were aimed at the judge.
     """
 
     value: float | None
@@ -49,6 +52,7 @@ class RecallResult(Record):
     error: SampleError | None = None
     echoes: Echoes | None = None
     suspicions: tuple[Suspicion, ...] = ()
+    chunks: Chunks | None = None
 
 
 class ContextRecall:
@@ -61,7 +65,14 @@ class ContextRecall:
 
     required: ClassVar = ("user_input", "reference", "retrieved_contexts")
 
-    def __init__(self, judge: Judge, *, statements: StatementMaker = "given", reasons: ReasonsPolicy = "none") -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        statements: StatementMaker = "given",
+        reasons: ReasonsPolicy = "none",
+        evidence: bool = False,
+    ) -> None:
         """Score by a judge.
 
         Args:
@@ -70,12 +81,14 @@ class ContextRecall:
                 reference of a sample without any; `sentences` always splits; `claims` has the judge write
                 atomic claims out of the reference, once, before it rules on them.
             reasons: Which verdicts are explained: none, the misses, or all.
+            evidence: Whether each context that the judge read for an attributed statement is asked about alone, for
+                the verdict's `support` and the figures in `chunks`.
 
         Raises:
             ValueError: If the judge grades responses.
         """
         check_method(judge.settings.method, grades=False)
-        self.judge, self.statements, self.reasons = judge, statements, reasons
+        self.judge, self.statements, self.reasons, self.evidence = judge, statements, reasons, evidence
 
     def score(self, *, user_input: str, retrieved_contexts: Sequence[str], reference: str) -> RecallResult:
         """Score one sample; `ascore` for use inside an event loop.
@@ -103,7 +116,7 @@ class ContextRecall:
             for outcome in outcomes:
                 if isinstance(outcome, EvaluationError):
                     raise outcome
-            scored = record(sample, made.statements, outcomes)
+            scored = await self._recorded(sample, made.statements, outcomes)
             return self._result(scored.model_copy(update={"echoes": told.echoes}))
 
     def batch_score(self, samples: Iterable[Mapping[str, object]]) -> list[RecallResult]:
@@ -171,11 +184,30 @@ class ContextRecall:
         if isinstance(made, EvaluationError):
             return failed(sample, made)
         if has_no_context(sample):
-            return without_contexts(sample, made.statements, zero_if_empty=zero_if_empty)
+            return self._ranked(sample, without_contexts(sample, made.statements, zero_if_empty=zero_if_empty))
         told = _Told(made.echoes, on_verdicts)
         outcomes = await self.judge.rule(sample, made, reasons=self.reasons, known=known, on_verdicts=told)
         accounts = {"claims": made.claims, "echoes": told.echoes}
-        return record(sample, made.statements, outcomes).model_copy(update=accounts)
+        scored = await self._recorded(sample, made.statements, outcomes, on_verdicts=told)
+        return scored.model_copy(update=accounts)
+
+    async def _recorded(
+        self,
+        sample: Sample,
+        statements: Sequence[Statement],
+        outcomes: Sequence[Outcome],
+        *,
+        on_verdicts: OnVerdicts = unheard,
+    ) -> ScoredSample:
+        """The record of a sample, its contexts asked about one by one if that is wanted."""
+        if self.evidence:
+            outcomes = await self.judge.support(sample, outcomes, on_verdicts=on_verdicts)
+        return self._ranked(sample, record(sample, statements, outcomes))
+
+    def _ranked(self, sample: Sample, scored: ScoredSample) -> ScoredSample:
+        if not self.evidence or scored.status != "scored":
+            return scored
+        return scored.model_copy(update={"chunks": chunks_of(scored.statements, sample.retrieved_contexts)})
 
     def _result(self, scored: ScoredSample) -> RecallResult:
         return RecallResult(
@@ -185,6 +217,7 @@ class ContextRecall:
             error=scored.error,
             echoes=scored.echoes,
             suspicions=scored.suspicions,
+            chunks=scored.chunks,
         )
 
 

@@ -12,7 +12,7 @@ from airjudge.report.joining import JoinedSample
 from airjudge.report.markup import Element, Node, element
 from airjudge.report.tables import facts, folded, note, number, section, span, table, with_span
 from airjudge.run import OpenedRun, summed_up
-from airjudge.schema import ScoredSample, Slice, Summary
+from airjudge.schema import ChunkMeans, ScoredSample, Slice, Summary
 from airjudge.summary import NONE
 
 N_WORST: Final = 10
@@ -140,9 +140,24 @@ def _counts(one: Summed) -> Iterator[tuple[str, Node]]:
         told_marks = summary.suspected
         without = f"mean without them {number(told_marks.mean_without)}"
         yield "Marked", f"{told_marks.n_samples:,} samples hold text that looks aimed at the judge; {without}"
+    if summary.chunks is not None:
+        yield from _worths(summary.chunks)
     if summary.n_empty_contexts:
         what = "grade" if one.is_graded else "recall"
         yield "Empty retrievals", f"{summary.n_empty_contexts:,}, {what} 0 without a question"
+
+
+def _worths(told: ChunkMeans) -> Iterator[tuple[str, Node]]:
+    """What the retrieved contexts are worth, by what each supports alone."""
+    n_unknown = told.n_supported - told.n_alone - told.n_together
+    unknown = f", {n_unknown:,} unknown" if n_unknown else ""
+    alone = f"{told.n_alone:,} by one context alone, {told.n_together:,} only together{unknown}"
+    yield "Supported statements", f"{told.n_supported:,}: {alone}"
+    yield "Contexts that support a statement", with_span(told.precision, told.precision_ci95)
+    yield "Average precision of their order", with_span(told.average_precision, told.average_precision_ci95)
+    yield "Reciprocal rank of the first", with_span(told.reciprocal_rank, told.reciprocal_rank_ci95)
+    if told.n_without:
+        yield "Samples without these figures", f"{told.n_without:,}: nothing was retrieved, or a question failed"
 
 
 def _unfinished(run: OpenedRun) -> str:

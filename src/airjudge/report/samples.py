@@ -97,7 +97,21 @@ def _verdict(verdict: Verdict | None) -> JsonValue:
     if verdict is None:
         return None
     reason = None if verdict.reason is None else _cut(verdict.reason)
-    return [verdict.attributed, verdict.probability, reason]
+    return [verdict.attributed, verdict.probability, reason, _support(verdict)]
+
+
+def _support(verdict: Verdict) -> JsonValue:
+    """The contexts that support a statement alone, else the most probable one, and those whose question failed."""
+    if verdict.support is None:
+        return None
+    found = [one for one in verdict.support if one.attributed]
+    best = verdict.most_probable
+    failed = [one for one in verdict.support if one.attributed is None]
+    shown = (found or ([best] if best else [])) + failed
+    return {
+        "how": "alone" if found else "unknown" if failed else "together",
+        "contexts": [[one.context, one.probability, one.attributed] for one in shown],
+    }
 
 
 def _label(label: Label | None) -> JsonValue:

@@ -27,7 +27,7 @@ from airjudge.run.folder import (
     state_of,
     write_state,
 )
-from airjudge.schema import ScoredSample, Summary
+from airjudge.schema import ScoredSample, Summary, Verdict
 from airjudge.summary import summarise
 
 BOOTSTRAP_SEED: Final = 20_261_130
@@ -49,10 +49,13 @@ _COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
         "n_attributed": "int32", "metadata": "string", "reason": "string", "n_items": "int32", "n_once": "int32",
         "n_split": "int32", "n_repeated": "int32", "n_invented": "int32", "n_missing": "int32", "coverage": "float64",
         "reply_error": "string", "suspicions": "string",
+        "n_contexts": "int32", "n_supporting": "int32", "chunk_precision": "float64",
+        "average_precision": "float64", "reciprocal_rank": "float64",
     },
     "statements": {
         "place": "int64", "sample": "string", "number": "int32", "id": "string", "text": "string",
-        "attributed": "bool", "probability": "float64", "reason": "string",
+        "attributed": "bool", "probability": "float64", "reason": "string", "support_contexts": "string",
+        "best_context": "int32", "support_probability": "float64",
     },
 }  # fmt: skip
 
@@ -248,6 +251,7 @@ def _sample_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
         "reason": sample.reason,
         **_account_of(sample),
         "suspicions": json.dumps([one.model_dump() for one in sample.suspicions], ensure_ascii=False),
+        **_worth_of(sample),
     }
 
 
@@ -258,9 +262,29 @@ def _account_of(sample: ScoredSample) -> Row:
     return {**{name: told.get(name) for name in columns}, "reply_error": told.get("error")}
 
 
+def _worth_of(sample: ScoredSample) -> Row:
+    """The columns of what the contexts are worth; none of them where nobody asked."""
+    told: dict[str, JsonValue] = sample.chunks.model_dump(mode="json") if sample.chunks else {}
+    columns = ("n_contexts", "n_supporting", "average_precision", "reciprocal_rank")
+    return {**{name: told.get(name) for name in columns}, "chunk_precision": told.get("precision")}
+
+
 def _statement_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
     for number, verdict in enumerate(sample.statements):
-        yield {"place": place, "sample": sample.id, "number": number, **verdict.model_dump()}
+        told = verdict.model_dump(exclude={"support"})
+        yield {"place": place, "sample": sample.id, "number": number, **told, **_support_of(verdict)}
+
+
+def _support_of(verdict: Verdict) -> Row:
+    """The numbers of the contexts that support a statement alone, as `1;3`, and the most probable one of all asked."""
+    best = verdict.most_probable
+    return {
+        "support_contexts": None
+        if verdict.support is None
+        else ";".join(str(one.context) for one in verdict.support if one.attributed),
+        "best_context": best.context if best else None,
+        "support_probability": best.probability if best else None,
+    }
 
 
 _ROWS: Final[Mapping[Table, Rows]] = {

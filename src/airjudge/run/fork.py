@@ -20,14 +20,20 @@ from airjudge.run.identity import (
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """The journal of a run to take verdicts over from; `calibration` is what its raw verdicts still lack."""
+    """The journal of a run to take verdicts over from.
+
+    With `evidence` they keep their support; `calibration` is what they still lack where they are raw.
+    """
 
     journal: Reader
+    evidence: bool
     calibration: Calibration | None = None
 
     def verdicts(self, place: int) -> Numbered:
         """Verdicts on the sample at a place of it, as this run's judge would give them."""
         found = self.journal.verdicts(place)
+        if not self.evidence:
+            found = {number: one.model_copy(update={"support": None}) for number, one in found.items()}
         if self.calibration is None:
             return found
         return {number: self.calibration.apply(one) for number, one in found.items()}
@@ -47,9 +53,10 @@ def opened_fork(folder: Path, metric: Metric, wanted: Identity) -> Iterator[Fork
     """
     with Reader(folder) as journal:
         held, judge = held_identity(journal), metric.judge
-        raw = identity_of_judge(judge.uncalibrated_signature(metric.statements).model_dump(), metric.reasons)
+        signature = judge.uncalibrated_signature(metric.statements).model_dump()
+        raw = identity_of_judge(signature, metric.reasons, evidence=metric.evidence)
         if judge.settings.calibration is not None and not differences_of_judge(held, raw):
-            yield Fork(journal, judge.settings.calibration)
+            yield Fork(journal, metric.evidence, judge.settings.calibration)
             return
         refuse_foreign_verdicts(folder, held, wanted)
-        yield Fork(journal)
+        yield Fork(journal, metric.evidence)

@@ -33,9 +33,10 @@ def identity_of_input(source: Source, settings: RunSettings) -> Identity:
     }
 
 
-def identity_of_judge(signature: Mapping[str, JsonValue], reasons: str) -> Identity:
-    """The part of a run's identity that its judge makes."""
-    return {**{_SIGNATURE + field: value for field, value in signature.items()}, "reasons": reasons}
+def identity_of_judge(signature: Mapping[str, JsonValue], reasons: str, *, evidence: bool) -> Identity:
+    """The part of a run's identity that its judge makes, and what it is asked beside verdicts."""
+    beside: Identity = {"reasons": reasons, "evidence": evidence}
+    return {**{_SIGNATURE + field: value for field, value in signature.items()}, **beside}
 
 
 def check_run(source: Source, out: Path, settings: RunSettings) -> None:

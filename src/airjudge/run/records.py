@@ -43,7 +43,7 @@ class Origin:
 
     def identity(self) -> Identity:
         """What two imports of the same verdicts share."""
-        judge = identity_of_judge(self.signature.model_dump(), "none")
+        judge = identity_of_judge(self.signature.model_dump(), "none", evidence=False)
         return {DATA: self.data_sha256, "settings": dict(self.settings), **judge}
 
 

@@ -234,7 +234,8 @@ def _begun(source: Source, metric: Metric, out: Path, *, settings: RunSettings) 
         RunDiffers: If the folder holds another one.
     """
     signature = metric.judge.signature(metric.statements).model_dump()
-    wanted = identity_of_input(source, settings) | identity_of_judge(signature, metric.reasons)
+    judge = identity_of_judge(signature, metric.reasons, evidence=metric.evidence)
+    wanted = identity_of_input(source, settings) | judge
     with ExitStack() as held:
         store = held.enter_context(opened_folder(out, overwrite=settings.overwrite))
         journal = held.enter_context(Reader(out))
@@ -275,6 +276,10 @@ def _told(source: Source, metric: Metric, settings: RunSettings) -> dict[str, Js
         "data": source.name,
         "inputs": [str(path) for path in source.paths],
         "mapping": dict(source.mapping),
-        "settings": {**asked, "statements": metric.statements, "reasons": metric.reasons, **chosen},
+        "settings": {**asked, **_beside(metric), **chosen},
         "versions": dict(versions()),
     }
+
+
+def _beside(metric: Metric) -> dict[str, JsonValue]:
+    return {"statements": metric.statements, "reasons": metric.reasons, "evidence": metric.evidence}

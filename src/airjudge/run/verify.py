@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airjudge import scoring
+from airjudge.chunks import ranked
 from airjudge.decoding import STEPS
 from airjudge.journal import Reader, file_hash
 from airjudge.run.export import summed_up
 from airjudge.run.folder import RUN, SAMPLES, RunHeader, RunState, band_of, sliced_by, state_of
-from airjudge.schema import Made, Record, ScoredSample, Statement, Summary, Verdict
+from airjudge.schema import Chunks, Made, Record, ScoredSample, Statement, Summary, Verdict
 
 
 class Verified(Record):
@@ -28,7 +29,7 @@ class _Audit:
         self.findings: list[str] = []
         self.is_finished = isinstance(state, RunHeader)
         self.threshold, self.is_graded = state.threshold, state.signature.is_graded
-        self.in_one_call = state.signature.method == "ragas"
+        self.in_one_call, self.evidence = state.signature.method == "ragas", state.settings.get("evidence") is True
         self.n_samples = self.n_statements = self.next_place = 0
         self.lines = hashlib.sha256()
 
@@ -38,6 +39,7 @@ class _Audit:
             if sample.claims is not None and journal.made(place) != _made_of(sample):
                 found.append("its statements are not those that were made")
             found += wrong_account(sample, in_one_call=self.in_one_call)
+            found += wrong_support(sample, evidence=self.evidence)
             self.findings += [f"sample {sample.id!r} at place {place}: {what}" for what in found]
             if place != self.next_place and self.is_finished:
                 self.findings.append(f"no record of the places {self.next_place} to {place - 1}")
@@ -133,6 +135,42 @@ def wrong_account(sample: ScoredSample, *, in_one_call: bool) -> Iterator[str]:
         yield "the account of its single call has fewer items than statements that they tell"
     if told.coverage != (n_told / told.n_statements if told.n_statements else None):
         yield f"the account of its single call gives another coverage than {told.coverage}"
+
+
+def wrong_support(sample: ScoredSample, *, evidence: bool) -> Iterator[str]:
+    """What of the contexts' support does not fit the verdicts, the contexts, or what the run was to ask."""
+    told = sample.chunks
+    if (told is not None) != (evidence and sample.status == "scored"):
+        yield (
+            "what its contexts are worth is missing" if told is None else "it says what its contexts are worth unasked"
+        )
+    for one in sample.statements:
+        if one.support is not None and not (evidence and one.attributed):
+            yield f"statement {one.id!r} has a support, and none was to be asked"
+        elif one.support is None and evidence and one.attributed:
+            yield f"statement {one.id!r} has no support"
+        elif one.support is not None and not _holds_together(one, told):
+            yield f"the support of statement {one.id!r} cannot be"
+    if told is not None and told != ranked(sample.statements, n_contexts=told.n_contexts, blank=told.blank):
+        yield "what its contexts are worth does not follow from the supports of its statements"
+
+
+def _holds_together(verdict: Verdict, chunks: Chunks | None) -> bool:
+    """Whether a support has an entry each of contexts that there are, ruled on by its probability.
+
+    A lone entry has the verdict's own, whatever the threshold.
+    """
+    entries = verdict.support or ()
+    numbers = [one.context for one in entries]
+    known = range(1, chunks.n_contexts + 1) if chunks else numbers
+    if not numbers or numbers != sorted(set(numbers)) or not all(one in known for one in numbers):
+        return False
+    if chunks and set(numbers) & set(chunks.blank):
+        return False
+    if len(entries) == 1:
+        return entries[0].attributed is True and entries[0].probability == verdict.probability
+    ruled = [one for one in entries if one.probability is not None]
+    return all(one.attributed == (one.probability >= scoring.THRESHOLD) for one in ruled if one.probability is not None)
 
 
 def _made_of(sample: ScoredSample) -> Made:

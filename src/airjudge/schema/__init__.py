@@ -4,6 +4,7 @@ from airjudge.schema.asking import Completion, Message, Question, ReplySchema, S
 from airjudge.schema.costs import Cost, Price, RunCounts, ServerUse, Usage
 from airjudge.schema.records import Record
 from airjudge.schema.samples import (
+    Chunks,
     Claims,
     Echoes,
     GradedExample,
@@ -18,14 +19,27 @@ from airjudge.schema.samples import (
     Statement,
     StatementMaker,
     Status,
+    Support,
     Suspicion,
     SuspicionKind,
     Verdict,
 )
-from airjudge.schema.summaries import Abstained, ClaimCounts, EchoCounts, Rates, Signature, Slice, Summary, Suspected
+from airjudge.schema.summaries import (
+    Abstained,
+    ChunkMeans,
+    ClaimCounts,
+    EchoCounts,
+    Rates,
+    Signature,
+    Slice,
+    Summary,
+    Suspected,
+)
 
 __all__ = [
     "Abstained",
+    "ChunkMeans",
+    "Chunks",
     "ClaimCounts",
     "Claims",
     "Completion",
@@ -56,6 +70,7 @@ __all__ = [
     "StatementMaker",
     "Status",
     "Summary",
+    "Support",
     "Suspected",
     "Suspicion",
     "SuspicionKind",

@@ -118,11 +118,27 @@ class Pointwise(Record):
     prior: Prior | None = None
 
 
+class Support(Record):
+    """Whether one retrieved context, read alone, supports an attributed statement.
+
+    `context` is its number among the sample's, from 1. `probability` is that of `attributed` being true, in [0, 1]: the
+    judge's own, which no calibration maps; None where its reply gives none. `attributed` is None only if the
+    question failed.
+    """
+
+    context: int = Field(ge=1)
+    probability: float | None
+    attributed: bool | None
+
+
 class Verdict(Record):
     """What one judge ruled on one statement.
 
     `probability` is that of `attributed` being true, in [0, 1], conditional on the schema;
     None where the method's reply gives none. `attributed` is None only if the question failed.
+    `support` has an entry for each context that the judge read for an attributed statement, by number; None where
+    nobody asked. If none of several is attributed, it takes more than one of them to support the statement. A lone
+    entry is the only context that the judge read: its probability is the verdict's own.
     """
 
     id: str
@@ -130,6 +146,29 @@ class Verdict(Record):
     attributed: bool | None
     probability: float | None = None
     reason: str | None = None
+    support: tuple[Support, ...] | None = None
+
+    @property
+    def most_probable(self) -> Support | None:
+        """The context that supports it with the highest probability, of equal ones the first; None if none has any."""
+        known = [one for one in self.support or () if one.probability is not None]
+        return max(known, key=lambda one: one.probability or 0.0, default=None)
+
+
+class Chunks(Record):
+    """How many of a sample's contexts support a statement alone, and how early they come.
+
+    A context supports if it is attributed in the support of some statement. Of the `n_contexts` those under the
+    numbers in `blank` say nothing and do not count; `n_supporting` of the others support. The figures are those
+    of `airjudge.chunks`; None if no context counts, or if a question failed that could have changed them.
+    """
+
+    n_contexts: int = Field(ge=0)
+    blank: tuple[int, ...] = ()
+    n_supporting: int = Field(ge=0)
+    precision: float | None
+    average_precision: float | None
+    reciprocal_rank: float | None
 
 
 class GradedExample(Record):
@@ -169,6 +208,7 @@ class ScoredSample(Record):
     `score` is recall in [0, 1], None unless `status` is `scored`. A failed sample keeps the
     verdicts that it has. `empty_contexts` marks a 0 that no judge was asked for. `claims` tells how a judge
     made the statements, None if none did. `echoes` is the account of its single call, None where none was made.
+    `chunks` says what its contexts are worth, None unless it is scored and somebody asked.
     `metadata` holds the input columns that the run was told to keep. A graded sample has no statements: its `score` is
     a grade, no recall, with a `reason` of its own. `suspicions` are marks on its texts, which change nothing else.
     """
@@ -182,6 +222,7 @@ class ScoredSample(Record):
     empty_contexts: bool = False
     claims: Claims | None = None
     echoes: Echoes | None = None
+    chunks: Chunks | None = None
     metadata: Mapping[str, JsonValue] = {}
     reason: str | None = None
     suspicions: tuple[Suspicion, ...] = ()

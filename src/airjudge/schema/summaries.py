@@ -95,6 +95,27 @@ class EchoCounts(Record):
     errors: Mapping[str, int]
 
 
+class ChunkMeans(Record):
+    """What the contexts of all scored samples are worth; the figures mean what they mean in `Chunks`.
+
+    Means are over the `n_samples` that have the figures, with bootstrap intervals over groups; `n_without` scored
+    samples have none. Of the `n_supported` attributed statements of scored samples `n_alone` are supported by a
+    context by itself, `n_together` by none, only by several; of the others a question failed.
+    """
+
+    n_samples: int
+    n_without: int
+    precision: float | None
+    precision_ci95: tuple[float, float] | None
+    average_precision: float | None
+    average_precision_ci95: tuple[float, float] | None
+    reciprocal_rank: float | None
+    reciprocal_rank_ci95: tuple[float, float] | None
+    n_supported: int
+    n_alone: int
+    n_together: int
+
+
 class Abstained(Record):
     """Verdicts that a calibration leaves to people, and the range that they allow recall; of scored samples alone.
 
@@ -130,8 +151,8 @@ class Summary(Record):
     of the scored samples, which `micro_mean` is over; `n_verdicts` and `n_unjudged` are statements of
     all samples, with and without a verdict. `sample_coverage` is the share of samples that are scored,
     `statement_coverage` the share of known statements that have a verdict; `abstained` is there if the
-    run's calibration has a band, `suspected` if a sample is marked. It is made of samples
-    alone: what they cost stands beside it, so that runs with equal results have equal summaries.
+    run's calibration has a band, `chunks` if contexts were asked about one by one, `suspected` if a sample is marked.
+    It is made of samples alone: what they cost stands beside it, so that runs with equal results have equal summaries.
     """
 
     n: int
@@ -152,6 +173,7 @@ class Summary(Record):
     failures: Mapping[str, int]
     claims: ClaimCounts | None = None
     echoes: EchoCounts | None = None
+    chunks: ChunkMeans | None = None
     abstained: Abstained | None = None
     suspected: Suspected | None = None
     slices: tuple[Slice, ...] = ()

@@ -140,7 +140,7 @@
       ...(texts && texts.reference ? [make("h4", {}, "Reference"), textBlock(markedReference(sample), "reference")] : []),
       ...(texts && texts.response ? [make("h4", {}, "Response"), textBlock(texts.response, "response")] : []),
       ...(graded ? [] : [make("h4", {}, "Statements"), statements(sample)]),
-      texts ? make("h4", {}, "Retrieved contexts") : null, texts ? contexts(texts) : null,
+      texts ? make("h4", {}, "Retrieved contexts") : null, texts ? contexts(sample) : null,
       about(sample),
     ].filter((part) => part !== null);
   }
@@ -177,18 +177,69 @@
         textBlock(statement.text),
         make("p", { class: "chips" }, ...chips, labelChip(statement.label),
           statement.gap > 0 ? make("strong", { class: "differ" }, "they differ") : null),
-        ...reasons);
+        ...supports(sample, statement), ...reasons);
     });
     const more = sample.more_statements ? make("p", { class: "note" }, `${grouped(sample.more_statements)} more statements are not shown.`) : "";
     return make("div", {}, make("ol", { class: "statements" }, ...items), more);
   }
 
-  function contexts(texts) {
+  const HOW = {
+    alone: "supported by", together: "supported only by several contexts together, most by", unknown: "by which context is not known, most by",
+  };
+
+  /* Which contexts support a statement alone: each a link to the context, where its text is in the report. */
+  function supports(sample, statement) {
+    return statement.verdicts.flatMap((verdict, at) => {
+      const support = verdict && verdict[3];
+      if (!support) return [];
+      const links = support.contexts.map(([number, probability, attributed]) => make("span", { class: "chip" },
+        contextLink(sample, number),
+        attributed === null ? make("span", { class: "extra" }, "question failed")
+          : probability === null ? null
+            : make("span", { class: "probability", title: "probability that this context alone supports it" }, probability.toFixed(2))));
+      return [make("p", { class: "chips support" }, several ? make("span", { class: "who", dir: "auto" }, `${data.runs[at]}: `) : null,
+        make("span", {}, HOW[support.how]), ...links)];
+    });
+  }
+
+  const contextId = (sample, number) => `context-${sample.number}-${number}`;
+
+  function contextLink(sample, number) {
+    const name = `context ${number}`;
+    if (!sample.texts || number > sample.texts.contexts.length) return make("span", {}, name);
+    return make("a", { href: `#${contextId(sample, number)}`, click: (event) => { event.preventDefault(); showContext(sample, number); } }, name);
+  }
+
+  function showContext(sample, number) {
+    const shown = document.getElementById(contextId(sample, number));
+    for (const other of document.querySelectorAll(".contexts .pointed")) other.classList.remove("pointed");
+    shown.open = true;
+    shown.classList.add("pointed");
+    shown.scrollIntoView();
+    shown.querySelector("summary").focus({ preventScroll: true });
+  }
+
+  /* What a context supports, as each run has it: numbers of statements. */
+  function supported(sample, number) {
+    return data.runs.flatMap((run, at) => {
+      const found = sample.statements.flatMap(({ verdicts }, place) => {
+        const support = verdicts[at] && verdicts[at][3];
+        return support && support.contexts.some(([one, , attributed]) => one === number && attributed) ? [place + 1] : [];
+      });
+      if (!found.length) return [];
+      const what = `supports statement${found.length > 1 ? "s" : ""} ${found.join(", ")}`;
+      return [make("span", { class: "supports", dir: "auto" }, several ? ` ${run}: ${what}` : ` ${what}`)];
+    });
+  }
+
+  function contexts(sample) {
+    const texts = sample.texts;
     if (!texts.contexts.length) return make("p", { class: "note" }, "None.");
     const total = texts.contexts.reduce((sum, [text, cut]) => sum + text.length + cut, 0);
     const parts = texts.contexts.map(([text, cut], at) => make(
-      "details", total < 2500 ? { open: "" } : {},
+      "details", { id: contextId(sample, at + 1), ...(total < 2500 ? { open: "" } : {}) },
       make("summary", {}, `Context ${at + 1}`, make("span", { class: "length" }, ` ${grouped(text.length + cut)} characters`),
+        ...supported(sample, at + 1),
         make("span", { class: "start", dir: "auto" }, text.slice(0, 120))),
       textBlock(text, "context"),
       cut ? make("p", { class: "note" }, `Shortened, ${grouped(cut)} characters more.`) : null,
