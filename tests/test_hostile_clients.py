@@ -222,7 +222,7 @@ class Assault:
         self.port = int(server.base_url.split(":")[2].removesuffix("/v1"))
         self.front = front(server)
         self.strangers, self.holders = list(strangers(server)), list(holders(server))
-        self.enough = threading.Event()
+        self.begun, self.enough = threading.Event(), threading.Event()
         self.memory_at_first, self.most_memory, self.most_connections = self.front.memory_info().rss, 0, 0
 
     def run(self) -> None:
@@ -231,6 +231,7 @@ class Assault:
     async def _run(self) -> None:
         silent = [(await asyncio.open_connection("127.0.0.1", self.port))[1] for _ in range(N_CONNECTIONS)]
         looking = asyncio.create_task(self._look())
+        self.begun.set()
         while True:
             await asyncio.gather(*(one.attack(self.port) for one in (*self.strangers, *self.holders)))
             if self.enough.is_set():
@@ -269,6 +270,7 @@ async def test_a_run_gives_the_same_verdicts_while_hostile_clients_do_what_they_
     assault = Assault(smollm_server)
     attacking = asyncio.create_task(asyncio.to_thread(assault.run))
     try:
+        assert await asyncio.to_thread(assault.begun.wait, 120)
         under_attack = await verdicts(smollm_server, data, tmp_path / "attack")
     finally:
         assault.enough.set()
