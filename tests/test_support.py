@@ -111,6 +111,7 @@ async def test_all_statements_but_the_first_are_asked_beside_each_other_behind_t
     assert all(one.attributed for one in found.statements)
     questions = [one for one in stub.chats if alone(one) and "Fact" in one.text]
     assert [one.in_flight for one in questions[::5]] == [1, 1]
+    assert [one.in_flight for one in questions[1::5]] == [1, 1]  # the first of each context had its reply by then
     assert max(one.in_flight for one in questions) > 1
     behind = {one.text.partition("Statement: ")[0] for one in questions[:5]}
     assert len(behind) == 1
@@ -291,7 +292,7 @@ def test_a_calibration_maps_no_support_and_drops_that_of_what_is_missed_now(stub
     ("change", "told"),
     [
         ("UPDATE verdicts SET support = replace(support, '\"context\": 5', '\"context\": 9')", "cannot be"),
-        ("UPDATE verdicts SET support = replace(support, '\"context\": 4', '\"context\": 2')", "cannot be"),
+        ("UPDATE verdicts SET support = replace(support, '\"context\": 3', '\"context\": 2')", "cannot be"),
         ("UPDATE verdicts SET support = replace(support, 'false', 'true') WHERE number = 2", "cannot be"),
         ("UPDATE verdicts SET support = NULL WHERE number = 0", "'1' has no support"),
         ('UPDATE verdicts SET support = \'[{"context": 3, "probability": 0.2, "attributed": true}]\'', "cannot be"),
