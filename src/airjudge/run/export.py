@@ -46,11 +46,11 @@ _COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
     "samples": {
         "place": "int64", "id": "string", "score": "float64", "status": "string", "error_kind": "string",
         "error_message": "string", "group": "string", "empty_contexts": "bool", "n_statements": "int32",
-        "n_attributed": "int32", "metadata": "string", "reason": "string", "n_items": "int32", "n_once": "int32",
-        "n_split": "int32", "n_repeated": "int32", "n_invented": "int32", "n_missing": "int32", "coverage": "float64",
-        "reply_error": "string", "suspicions": "string",
-        "n_contexts": "int32", "n_supporting": "int32", "chunk_precision": "float64",
-        "average_precision": "float64", "reciprocal_rank": "float64",
+        "n_attributed": "int32", "metadata": "string", "reason": "string", "suspicions": "string",
+        "n_contexts": "int32", "n_supporting": "int32", "chunk_precision": "float64", "average_precision": "float64",
+        "reciprocal_rank": "float64", "n_items": "int32", "n_once": "int32", "n_split": "int32",
+        "n_repeated": "int32", "n_invented": "int32", "n_missing": "int32", "coverage": "float64",
+        "reply_error": "string",
     },
     "statements": {
         "place": "int64", "sample": "string", "number": "int32", "id": "string", "text": "string",
@@ -249,9 +249,9 @@ def _sample_rows(place: int, sample: ScoredSample) -> Iterator[Row]:
         "n_attributed": sum(one.attributed is True for one in sample.statements),
         "metadata": json.dumps(dict(sample.metadata), ensure_ascii=False),
         "reason": sample.reason,
-        **_account_of(sample),
         "suspicions": json.dumps([one.model_dump() for one in sample.suspicions], ensure_ascii=False),
         **_worth_of(sample),
+        **_account_of(sample),
     }
 
 
