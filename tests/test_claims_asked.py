@@ -16,7 +16,7 @@ from airjudge.cli.commands import app
 from airjudge.datasets import open_source
 from airjudge.errors import InputError, RequestFailed, RunDiffers, SchemaNotCompiled
 from airjudge.journal import JOURNAL, Reader
-from airjudge.run import RunHeader, RunSettings, read_scored, score_dataset, verify_run
+from airjudge.run import RunHeader, RunSettings, open_run, read_scored, score_dataset, verify_run
 from airjudge.schema import Claims, Sample, ScoredSample, StatementMaker
 from airjudge.statements import split_statements
 from tests.killing import KilledRun
@@ -271,6 +271,19 @@ def test_another_judge_rules_on_the_statements_of_a_run(stub: Stub, tmp_path: Pa
     ]
     assert header.signature.statements == "given"
     assert verify_run(tmp_path / "second").findings == ()
+
+
+def test_who_wrote_the_claims_goes_with_them_from_run_to_run(stub: Stub, tmp_path: Path) -> None:
+    data = write(tmp_path, compound("North"))
+    writer = str(run(stub, data, tmp_path / "first").signature)
+    with Stub(StubConfig(model="other")) as another:
+        for name, before in (("second", "first"), ("third", "second")):
+            settings = RunSettings(statements_from=tmp_path / before)
+            header = run(another, data, tmp_path / name, statements="given", settings=settings)
+            assert header.statements_by == writer != str(header.signature)
+            assert json.loads((tmp_path / name / "run.json").read_text())["statements_by"] == writer
+    assert open_run(tmp_path / "first").state.statements_by == writer
+    assert run(stub, data, tmp_path / "sentences", statements="sentences").statements_by is None
 
 
 def test_the_same_folder_is_refused_with_the_statements_of_another_run(stub: Stub, tmp_path: Path) -> None:

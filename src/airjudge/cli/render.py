@@ -88,6 +88,7 @@ def summary_object(header: RunHeader, gates: Sequence[GateResult] = ()) -> dict[
     return {
         **header.summary.model_dump(mode="json"),
         "signature": str(header.signature),
+        "statements_by": header.statements_by,
         **header.usage.model_dump(),
         "cost": header.cost.model_dump() if header.cost else None,
         "seconds": round(header.seconds, 3),
@@ -131,10 +132,18 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("cost", Text(printable(str(header.cost))))
     if header.seconds:  # nobody timed verdicts that came as a file
         table.add_row("time", _time(header))
-    table.add_row("signature", Text(printable(str(header.signature))))
-    table.add_row("written to", Text(printable(str(out))))
+    for name, text in _origins(header, out):
+        table.add_row(name, Text(printable(text)))
     console.print(table)
     _print_slices(summary.slices, console)
+
+
+def _origins(header: RunHeader, out: Path) -> Iterator[tuple[str, str]]:
+    """What made a run, and where it is; who wrote its statements if that was another judge."""
+    yield "signature", str(header.signature)
+    if header.statements_by not in (None, str(header.signature)):
+        yield "statements by", str(header.statements_by)
+    yield "written to", str(out)
 
 
 def _means(header: RunHeader) -> Iterator[tuple[str, str]]:

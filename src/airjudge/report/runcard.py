@@ -41,6 +41,8 @@ def _made_of(state: RunState) -> Iterator[tuple[str, Node]]:
     yield "State", state.state
     yield "Data", state.data
     yield "SHA-256 of the data", element("code", {}, state.data_sha256)
+    if state.statements_by is not None:
+        yield "Claims written by", state.statements_by
     yield "Started", f"{state.started:%Y-%m-%d %H:%M:%S} {state.started.tzname() or ''}".strip()
     yield "Versions", ", ".join(f"{name} {version}" for name, version in state.versions.items())
 

@@ -50,7 +50,8 @@ class RunState(Record):
     run that this one was forked from; `servers` are the accounts of the last start that has ended; `exports`
     are SHA-256 hashes by file name; `cost` is that of `usage`, at the price told last, None if none was. `inputs`
     are absolute paths that the data lay at, for those who show their texts: nothing is read from there unless
-    its hash is still `data_sha256`.
+    its hash is still `data_sha256`. `statements_by` is the signature of the judge that wrote the statements as claims,
+    in this run or in the one that they were taken from; None if no judge wrote them.
     """
 
     state: Ended | Literal["running"]
@@ -67,6 +68,7 @@ class RunState(Record):
     n_taken_over: int
     servers: tuple[ServerUse, ...] = ()
     inputs: tuple[str, ...] = ()
+    statements_by: str | None = None
     exports: Mapping[str, str] = {}
     cost: Cost | None = None
     summary: Summary | None = None
@@ -135,6 +137,7 @@ def state_of(journal: Reader) -> RunState:
         "n_taken_over": journal.n_taken(),
         "servers": header.get("servers", []),
         "inputs": header.get("inputs", []),
+        "statements_by": header.get("statements_by"),
     }
     if isinstance(finished, dict):
         return RunHeader.model_validate(fields | finished)

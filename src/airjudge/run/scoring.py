@@ -246,7 +246,10 @@ def _begun(source: Source, metric: Metric, out: Path, *, settings: RunSettings) 
         stated = held.enter_context(Reader(settings.statements_from)) if settings.statements_from else None
         run = _Run(source, metric, out, settings, store, journal, fork, stated)
         if not exports_stand(out, journal, by=settings.by):
-            told = _told(source, metric, settings) | {"data_sha256": wanted[DATA]}
+            told = _told(source, metric, settings) | {
+                "data_sha256": wanted[DATA],
+                "statements_by": _writer(metric, stated),
+            }
             store.put_header({"identity": wanted, "signature": signature, **told})
             held.enter_context(_started(run))
         yield run
@@ -279,6 +282,13 @@ def _told(source: Source, metric: Metric, settings: RunSettings) -> dict[str, Js
         "settings": {**asked, **_beside(metric), **chosen},
         "versions": dict(versions()),
     }
+
+
+def _writer(metric: Metric, stated: Reader | None) -> str | None:
+    """The signature of the judge that wrote the statements as claims: this one, or that of the run they come from."""
+    if stated is not None:
+        return state_of(stated).statements_by
+    return str(metric.judge.signature("claims")) if metric.statements == "claims" else None
 
 
 def _beside(metric: Metric) -> dict[str, JsonValue]:
