@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -126,16 +126,20 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row(name, told)
     if header.n_taken_over:
         table.add_row("taken over", f"verdicts of {header.n_taken_over} samples from {header.settings['fork']}")
-    if header.usage.requests:
-        table.add_row("tokens", _tokens(header.usage))
-    if header.cost:
-        table.add_row("cost", Text(printable(str(header.cost))))
-    if header.seconds:  # nobody timed verdicts that came as a file
-        table.add_row("time", _time(header))
-    for name, text in _origins(header, out):
+    for name, text in chain(_spent(header), _origins(header, out)):
         table.add_row(name, Text(printable(text)))
     console.print(table)
     _print_slices(summary.slices, console)
+
+
+def _spent(header: RunHeader) -> Iterator[tuple[str, str]]:
+    """What a run took."""
+    if header.usage.requests:
+        yield "tokens", _tokens(header.usage)
+    if header.cost:
+        yield "cost", str(header.cost)
+    if header.seconds:  # nobody timed verdicts that came as a file
+        yield "time", _time(header)
 
 
 def _origins(header: RunHeader, out: Path) -> Iterator[tuple[str, str]]:
