@@ -106,6 +106,20 @@ def test_the_cost_is_told_before_and_after(airjudge: Command, provider: HostedSt
     assert f"{amount:.4g} EUR" in airjudge("score", data, *hosted(provider, out), *PRICE).out
 
 
+def test_evidence_is_in_the_estimate_as_if_all_were_supported(
+    airjudge: Command, provider: HostedStub, tmp_path: Path
+) -> None:
+    data = write(tmp_path, row("A", 2), row("B", 3))
+    ended = airjudge("score", data, *hosted(provider, tmp_path / "out"), *PRICE, "--evidence", "--json")
+    (line,) = [one for one in ended.err.splitlines() if one.startswith("cost: about")]
+    summary = json.loads(ended.out)
+    assert summary["mean"] == 1  # so that the most that it can cost is what it costs
+    assert summary["requests"] == 2 + 3 + 2 * 2 + 3 * 3
+    assert f"without reasons, with evidence as if all were supported: {summary['requests']} requests" in line
+    n_bytes = sum(len(text.encode()) for body in provider.bodies("Harbour") for text in contents(body))
+    assert f"{n_bytes // 4:,} tokens in prompts" in line
+
+
 def test_the_cost_of_the_first_samples_is_told_where_only_they_are_scored(
     airjudge: Command, provider: HostedStub, data: Path, tmp_path: Path
 ) -> None:
