@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from airjudge.profiles import default_profile_name
-from benchmarks.evidence.run import Found, tables
+from benchmarks.claims import run as claims
+from benchmarks.evidence import run as evidence
+from benchmarks.scaling import run as scaling
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -126,11 +128,24 @@ def test_the_figures_of_the_methods_are_those_of_the_benchmark() -> None:
         assert re.search(rf"\| {cells} \|", BENCHMARKS), cells
 
 
-@pytest.mark.skipif(not (RESULTS / "evidence.json").exists(), reason="the benchmark of evidence was not run yet")
 def test_the_figures_of_evidence_are_those_of_the_benchmark() -> None:
-    found = Found.model_validate_json((RESULTS / "evidence.json").read_bytes())
-    for line in tables(found):
+    found = evidence.Found.model_validate_json((RESULTS / "evidence.json").read_bytes())
+    for line in evidence.tables(found):
         assert line in BENCHMARKS
+
+
+def test_the_figures_of_claims_are_those_of_the_benchmark() -> None:
+    measured = claims.Measured.model_validate_json((RESULTS / "claims.json").read_bytes())
+    for line in claims.table(measured):
+        assert line in BENCHMARKS
+
+
+def test_the_figures_of_scaling_are_those_of_the_benchmark() -> None:
+    measured = scaling.Measured.model_validate_json((RESULTS / "scaling.json").read_bytes())
+    for line in scaling.table(measured):
+        assert line in BENCHMARKS
+    assert all(curve.last_exponent < 1.1 for curve in measured.curves)
+    assert (ROOT / "benchmarks" / "scaling" / "scaling.svg").read_text(encoding="utf-8") == scaling.plot(measured)
 
 
 def test_what_readme_says_of_recorded_judges_is_what_was_measured() -> None:
