@@ -154,14 +154,14 @@ def table(measured: Measured) -> Iterator[str]:
 
 def plot(measured: Measured) -> str:
     """The curves as SVG, both axes logarithmic, each with the line of linear growth through its last point."""
-    width, height, edge = 260, 200, 40
+    width, height, edge = 270, 200, 40
     box = f"0 0 {width * len(measured.curves)} {height}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="10" fill="none">',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
     ]
     for at, one in enumerate(measured.curves):
-        parts += _panel(one, left=at * width + edge, box=(width - edge - 20, height - 2 * edge), top=edge)
+        parts += _panel(one, left=at * width + edge, box=(width - edge - 30, height - 2 * edge), top=edge)
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -182,13 +182,14 @@ def _panel(one: Curve, *, left: int, box: tuple[int, int], top: int) -> Iterator
         ]
 
     yield f'<rect x="{left}" y="{top}" width="{width}" height="{height}" stroke="#999999"/>'
-    yield f'<text x="{left}" y="{top - 8}" fill="#111111">{UNITS[one.axis]}: exponent {one.exponent:.2f}</text>'
+    yield f'<text x="{left}" y="{top - 20}" fill="#111111">{UNITS[one.axis]}: exponent {one.exponent:.2f}</text>'
     for values, style in ((linear, 'stroke="#999999" stroke-dasharray="4 3"'), (costs, 'stroke="#0055aa"')):
         yield f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in places(values))}" {style}/>'
     for (x, y), point in zip(places(costs), one.points, strict=True):
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#0055aa"/>'
-        yield f'<text x="{x - 8:.1f}" y="{top + height + 14}" fill="#111111">{point.size:,}</text>'
-        yield f'<text x="{x - 10:.1f}" y="{y - 6:.1f}" fill="#0055aa">{point.client_s:.2g} s</text>'
+        middle = f'x="{x:.1f}" text-anchor="middle"'
+        yield f'<text {middle} y="{top + height + 14}" fill="#111111">{point.size:,}</text>'
+        yield f'<text {middle} y="{y - 6:.1f}" fill="#0055aa">{point.client_s:.2g} s</text>'
 
 
 def parser() -> argparse.ArgumentParser:
