@@ -8,7 +8,7 @@ Scores `factcheck_bench_claims`, whose claims have five passages each and a stan
 runs: one of verdicts, and one that takes them over and asks about contexts, so that what that costs is told apart.
 A sample with fewer contexts than stances is left out: which passage was dropped is not known. A context is *right*
 if people say that it supports the claim completely or in part, *complete* if completely. The way of asking was chosen
-on thirty of these statements: "tuned here". `benchmarks/results/evidence.json` gets all figures.
+on 22 of these statements: "tuned here". `benchmarks/results/evidence.json` gets all figures.
 """
 
 import argparse
