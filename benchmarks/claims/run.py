@@ -281,7 +281,11 @@ def measure(asked: argparse.Namespace) -> Measured:
     if not wanted:
         msg = f"none of the sets is in {DATA}: set AIRJUDGE_DATA"
         raise SystemExit(msg)
-    outs = {(name, maker): asked.runs / f"{name}-{wanted[name]}-{maker}" for name in wanted for maker in MAKERS}
+    outs = {
+        (name, maker): asked.runs / f"{name}-{first or 'all'}-{maker}"
+        for name, first in wanted.items()
+        for maker in MAKERS
+    }
     if not all(map(is_finished, outs.values())):
         with ExitStack() as stack:
             judge = stack.enter_context(Judge.find(asked.judge, on_progress=stack.enter_context(stages())))
