@@ -35,6 +35,8 @@ N_CONNECTIONS: Final = 2000
 PATIENCE_S: Final = 180.0
 LEFT_OPEN: Final = b"- 0 neither answered nor closed"
 MOST_STRANGERS: Final = 1024
+NOISE: Final = 0.02
+"""Between probabilities of one question in batches of different sizes."""
 
 Pieces = AsyncIterator[bytes]
 
@@ -276,8 +278,9 @@ async def test_a_run_gives_the_same_verdicts_while_hostile_clients_do_what_they_
         assault.enough.set()
         await attacking
     for (text, attributed, p), (other_text, other_attributed, other_p) in zip(in_peace, under_attack, strict=True):
-        assert (text, attributed) == (other_text, other_attributed)
-        assert math.isclose(p or 0, other_p or 0, abs_tol=0.02)
+        assert text == other_text
+        assert math.isclose(p or 0, other_p or 0, abs_tol=NOISE)
+        assert attributed == other_attributed or abs((p or 0) - 0.5) < NOISE
 
     assert {one.name: statuses(one) for one in assault.strangers if not statuses(one) <= {400, 401, 431}} == {}
     told = {one.name: statuses(one) for one in assault.holders}
