@@ -1,8 +1,10 @@
 """The guard over contacts fails a session of tests, names who was tried, and lets pass what a test says it needs."""
 
+import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +57,12 @@ Pytester = pytest.Pytester
 pytestmark = pytest.mark.reaches(
     "192.0.2.1", "judge.invalid", "python -I", "python -E", "python -S", "python -sE", "python"
 )
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the sessions inside, which stand in folders of their own, import the guard."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
 
 
 def session(pytester: Pytester, body: str) -> pytest.RunResult:
