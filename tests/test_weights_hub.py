@@ -66,6 +66,8 @@ def test_nothing_but_the_repository_is_asked_for_and_nothing_is_told(
     # As in a process that has just begun, and whose hub is this one from the start.
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", False)
     monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+    template = "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + template)
     monkeypatch.setattr(constants, "AGENT_HARNESSES_PATH", str(tmp_path / "harnesses"))
     monkeypatch.setattr(_detect_agent, "_registry", None)
     pull(weightsmith.profile())
