@@ -62,6 +62,43 @@ def test_a_number_that_claims_leave_out_keeps_its_sentence() -> None:
     assert made(reference, "The old bridge over the wide river was opened by the mayor.") == [("1", reference)]
 
 
+@pytest.mark.parametrize(
+    ("reference", "claims"),
+    [
+        ("The bridge was not opened by the mayor.", ["The bridge was opened by the mayor."]),
+        ("The bridge was opened by the mayor.", ["The bridge was not opened by the mayor."]),
+        ("The mayor didn’t open the bridge without a guest.", ["The mayor didn’t open the bridge.", "A guest was there."]),
+        ("Die Brücke wurde nie vom Bürgermeister eröffnet.", ["Die Brücke wurde vom Bürgermeister eröffnet."]),
+        ("Le pont n’a été ouvert par aucun maire.", ["Le pont a été ouvert par un maire."]),
+        ("Мост не был открыт мэром города.", ["Мост был открыт мэром города."]),
+        ("埃菲尔铁塔并未位于巴黎市中心。", ["埃菲尔铁塔位于巴黎市中心。"]),
+        ("에펠탑은 파리에 지어지지 않았다.", ["에펠탑은 파리에 지어졌다."]),
+    ],
+)
+def test_a_negation_lost_or_added_keeps_its_sentence(reference: str, claims: list[str]) -> None:
+    assert [text for _, text in made(reference, *claims)] == [reference]
+
+
+def test_a_negation_may_change_its_form_and_be_said_once_for_each_fact() -> None:
+    claims = ["Harbour North is not deep.", "Harbour North is not old."]
+    assert [text for _, text in made("Harbour North is neither deep nor old.", *claims)] == claims
+    # "No" as an answer denies nothing that the sentence does not say again.
+    claim = "The harbour is not deep at all."
+    assert made("No, the harbour is not deep at all.", claim) == [("1.1", claim)]
+
+
+def test_a_claim_that_leans_keeps_a_sentence_that_stands_alone() -> None:
+    reference = "Marie Curie discovered radium and she died in Passy."
+    assert made(reference, "Marie Curie discovered radium.", "She died in Passy.") == [("1", reference)]
+    claims = ["Marie Curie discovered radium.", "Marie Curie died in Passy."]
+    assert [text for _, text in made(reference, *claims)] == claims
+
+
+def test_a_claim_may_lean_where_its_sentence_does() -> None:
+    claims = ["She discovered radium.", "She died in Passy."]
+    assert [text for _, text in made("She discovered radium and died in Passy.", *claims)] == claims
+
+
 def test_repeated_and_blank_claims_go() -> None:
     claim = "The ferry leaves at six."
     assert made("The ferry leaves at six.", claim, "", "  ", claim, "At six the ferry leaves!") == [("1.1", claim)]

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from airjudge import ContextRecall
 from airjudge.check import Terms, Utf8, check_data
 from airjudge.cli.commands import app
+from airjudge.compare import compare_runs
 from airjudge.datasets import open_source
 from airjudge.errors import InputError, RequestFailed, RunDiffers, SchemaNotCompiled
 from airjudge.journal import JOURNAL, Reader
@@ -282,7 +283,12 @@ def test_who_wrote_the_claims_goes_with_them_from_run_to_run(stub: Stub, tmp_pat
             header = run(another, data, tmp_path / name, statements="given", settings=settings)
             assert header.statements_by == writer != str(header.signature)
             assert json.loads((tmp_path / name / "run.json").read_text())["statements_by"] == writer
-    assert open_run(tmp_path / "first").state.statements_by == writer
+    first, second = open_run(tmp_path / "first"), open_run(tmp_path / "second")
+    assert first.state.statements_by == writer
+    told = [one for one in compare_runs([first, second]).notes if "claims" in one]
+    assert told == [
+        f"the statements of first, second are claims that a judge wrote out of the references: {writer}",
+    ]
     assert run(stub, data, tmp_path / "sentences", statements="sentences").statements_by is None
 
 

@@ -2,6 +2,7 @@
 
     python -m benchmarks.peers.run                               # 8 samples of wice_subclaims, 2 turns of each tool
     python -m benchmarks.peers.run --set factcheck_bench_responses --first 2
+    python -m benchmarks.peers.run --add                         # further turns beside those that the results hold
     python -m benchmarks.peers.run --table                       # what was measured last; nothing is asked
 
 Turns go A B C, A B C, so that drift shows; each has a vLLM process of its own, so that none finds another's prompts in
@@ -280,27 +281,41 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--concurrency", type=int, default=8, help="samples in flight of a peer (%(default)s)")
     made.add_argument("--peers", type=Path, default=ROOT / ".venv-oracles" / "bin" / "python", help="the peers' Python")
     made.add_argument("--results", type=Path, default=RESULTS)
+    made.add_argument("--add", action="store_true", help="keep the turns of this set that the results hold")
     made.add_argument("--table", action="store_true", help="print what the results hold; ask nothing")
     return made
 
 
-def measure(asked: argparse.Namespace) -> Measured:
-    """Play all turns; the results of other sets stay."""
+def measure(asked: argparse.Namespace) -> None:
+    """Play all turns, each kept as it ends; those of other sets stay, and with --add those of this one.
+
+    Raises:
+        SystemExit: If turns would be added to those of another judge.
+    """
+    before = held(asked.results) if asked.results.exists() else None
+    if before and before.judge != asked.judge:
+        msg = f"{asked.results} holds turns of {before.judge}: give other --results for {asked.judge}"
+        raise SystemExit(msg)
+    turns = [one for one in before.turns if asked.add or one.dataset != asked.set] if before else []
+    done = max((one.repeat for one in turns if one.dataset == asked.set), default=0)
+    asked.results.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         samples, path = first_samples(asked.set, asked.first, Path(place))
-        turns = []
-        for repeat in range(1, asked.repeats + 1):
+        for repeat in range(done + 1, done + asked.repeats + 1):
             for tool in asked.tools or TOOLS:
                 turns.append(turn_of(play(asked, tool, path, repeat=repeat), samples))
                 print(turns[-1].model_dump_json(), file=sys.stderr, flush=True)
-    kept = [one for one in held(asked.results).turns if one.dataset != asked.set] if asked.results.exists() else []
+                asked.results.write_text(_measured(asked, turns).model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def _measured(asked: argparse.Namespace, turns: Sequence[Turn]) -> Measured:
     return Measured(
         date=datetime.now(UTC).date().isoformat(),
         machine=machine(),
         versions={"vllm": vllm_version(), **{one.tool: one.version for one in turns}},
         judge=asked.judge,
         concurrency=asked.concurrency,
-        turns=(*kept, *turns),
+        turns=tuple(turns),
     )
 
 
@@ -318,9 +333,7 @@ def main() -> None:
     """Play the turns that are asked for, keep them, and print the table."""
     asked = parser().parse_args()
     if not asked.table:
-        measured = measure(asked)
-        asked.results.parent.mkdir(parents=True, exist_ok=True)
-        asked.results.write_text(measured.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        measure(asked)
     print("\n".join(table(held(asked.results))))
 
 

@@ -181,7 +181,12 @@ def opik_tool(asked: Asked) -> Ready:
 
 
 def deepeval_tool(asked: Asked) -> Ready:
-    """`ContextualRecallMetric` behind `LocalModel`; its verdicts do not say which statement they are on."""
+    """`ContextualRecallMetric` behind `LocalModel`; its verdicts do not say which statement they are on.
+
+    Its own time limit of a minute and a half a reply is off: on two cores most replies take longer, and it would try
+    each of them again.
+    """
+    os.environ["DEEPEVAL_DISABLE_TIMEOUTS"] = "1"
     import deepeval  # noqa: PLC0415
     from deepeval.metrics import ContextualRecallMetric  # noqa: PLC0415
     from deepeval.models import LocalModel  # noqa: PLC0415

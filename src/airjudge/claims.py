@@ -17,7 +17,32 @@ claims must have. Of 378 claims that people or large models wrote out of referen
 sentences that have at least .6 of their words in them, 98 %."""
 
 _NUMBER = re.compile(r"\d+")
-RULE = (SHARE, _NUMBER.pattern)
+_NEGATION = re.compile(
+    r"""\b(?:
+    no(?=\s) | not | never | none | nor | neither | nobody | nothing | nowhere | without | cannot  # en, and no: es
+    | \w+n['’]t                                                                                    # en: don't
+    | nicht | nichts | nie | niemals | niemand | ohne | weder | kein\w{0,2}                        # de
+    | ne | jamais | sans | aucune? | ni                                                            # fr
+    | nunca | jamás | sin | tampoco | ning[uú]n\w? | nadie                                         # es
+    | non | senza | nessun\w? | né                                                                # it
+    | não | sem | nenhuma? | ninguém                                                               # pt
+    | niet | niets | geen | nooit | zonder | noch                                                  # nl
+    | bez | nigdy | żaden                                                                          # pl
+    | не | нет | ни | никогда | без                                                                # ru
+    | değil | yok | hiç                                                                            # tr
+    | لا | لم | لن | ليس\w? | ليست | نہیں | नहीं | बिना
+    )(?!\w) | \bn['’](?=\w) | 不 | 没 | 沒 | 无 | 無 | 未 | 非 | 别 | ない | なかっ | ません | ずに | 않 | 없 | 아니""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words that turn a fact around. A word of one language that is another in a second (Portuguese "no") costs nothing
+but fineness: it has to be held too. Words that are negative by their ends alone, as Turkish verbs, are not seen."""
+_LEANS = re.compile(
+    r"\W*(?:he|she|it|they|this|these|those|his|her|its|their|er|sie|dieser?|elle|elles|ils|cela|ellos|ellas|egli"
+    r"|essi|ele|eles|elas|hij|zij|он|она|оно|они|هو|هي)\b|\W*[他她它彼]",
+    re.IGNORECASE,
+)
+"""A claim that opens so does not stand alone."""
+RULE = (SHARE, _NUMBER.pattern, _NEGATION.pattern, _LEANS.pattern)
 """All that decides what stays beside the code: part of a judge's signature where it makes claims."""
 
 
@@ -54,7 +79,7 @@ def statements_of(sample: Sample, claims: Sequence[str]) -> Made:
     statements = [
         one
         for sentence, texts in zip(sentences, own, strict=True)
-        for one in (_numbered(sentence, texts) if _cover(texts, sentence.text) else [sentence])
+        for one in (_numbered(sentence, texts) if _stand_for(texts, sentence.text) else [sentence])
     ]
     n_sentences = len(set(sentences) & set(statements))
     note = Claims(n_claims=len(statements) - n_sentences, n_sentences=n_sentences, n_invented=n_invented)
@@ -71,11 +96,21 @@ def _numbered(sentence: Statement, texts: Sequence[str]) -> list[Statement]:
     return [Statement(id=f"{sentence.id}.{number}", text=text) for number, text in enumerate(texts, 1)]
 
 
-def _cover(texts: Sequence[str], sentence: str) -> bool:
-    """Whether claims together hold a sentence: most of its words, and all of its numbers."""
+def _stand_for(texts: Sequence[str], sentence: str) -> bool:
+    """Whether claims together hold a sentence, most of its words and all of its numbers, and say no more than it.
+
+    None of its negations may be lost, and none be added; no claim may lean on its neighbours where the sentence
+    does not. Two names that are swapped pass: in a third of people's own claims names change their order.
+    """
     wanted, joined = words_of(sentence), "\n".join(texts)
-    held = len(wanted & words_of(joined))
-    return bool(texts) and held >= SHARE * len(wanted) and _numbers(sentence) <= _numbers(joined)
+    denied, turned = len(_NEGATION.findall(sentence)), len(_NEGATION.findall(joined))
+    return (
+        bool(texts)
+        and len(wanted & words_of(joined)) >= SHARE * len(wanted)
+        and _numbers(sentence) <= _numbers(joined)
+        and (turned >= denied if denied else not turned)
+        and (bool(_LEANS.match(sentence)) or not any(map(_LEANS.match, texts)))
+    )
 
 
 def _numbers(text: str) -> set[str]:

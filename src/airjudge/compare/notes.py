@@ -27,6 +27,7 @@ def notes_on(
     return (
         *_on_grades(named),
         *_on_data(named),
+        *_on_claims(named),
         *_on_runs(named),
         *(_on_labels(labels, people) if labels and people else ()),
         *(_on_calibrations(named) if labels else ()),
@@ -57,6 +58,14 @@ def _on_data(named: dict[str, OpenedRun]) -> Iterator[str]:
                 f"{a} and {b} were made from different data: where the contexts differ, so may the verdicts, "
                 "and that is no disagreement of the judges"
             )
+
+
+def _on_claims(named: dict[str, OpenedRun]) -> Iterator[str]:
+    """Who wrote the statements, where a judge did: they are no sentences, and one judge may rule on its own."""
+    writers = dict.fromkeys(run.state.statements_by for run in named.values())
+    for writer in filter(None, writers):
+        names = [name for name, run in named.items() if run.state.statements_by == writer]
+        yield f"the statements of {', '.join(names)} are claims that a judge wrote out of the references: {writer}"
 
 
 def _on_runs(named: dict[str, OpenedRun]) -> Iterator[str]:
