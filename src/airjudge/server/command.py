@@ -29,19 +29,21 @@ from airjudge.profiles import GIB, Profile
 Device = Literal["cpu", "gpu"]
 
 HOST = "127.0.0.1"
-REQUESTS_IN_CACHE = 8
-"""Requests of full length that the KV cache on a CPU should hold; usual ones are far shorter."""
+REQUESTS_IN_CACHE = 2
+"""Requests of full length that the KV cache on a CPU should hold; usual ones are far shorter, and its memory is
+written to in full before the server answers."""
 
 SMALL_MACHINE_CPUS = 8
 """Up to here every core computes; vLLM's own choice, one core kept free, would cost half of two."""
 
+BIND_VARIABLE = "VLLM_CPU_OMP_THREADS_BIND"
 KEPT = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "LANGUAGE", "TZ"),
         *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD"),
         *("CC", "CXX", "CPATH", "LIBRARY_PATH"),
         *("VLLM_BATCH_INVARIANT", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_NUM_OF_RESERVED_CPU"),
-        *("VLLM_CPU_OMP_THREADS_BIND", "VLLM_REGEX_COMPILATION_TIMEOUT_S"),
+        *(BIND_VARIABLE, "VLLM_REGEX_COMPILATION_TIMEOUT_S"),
     }
 )
 KEPT_PREFIXES = ("LC_", "CUDA_", "NVIDIA_", "NCCL_")
@@ -121,7 +123,7 @@ def environment(plan: Plan, api_key: str, parent: Mapping[str, str]) -> dict[str
     kept = {name: value for name, value in parent.items() if name in KEPT or name.startswith(KEPT_PREFIXES)}
     ours = {
         "VLLM_REGEX_COMPILATION_TIMEOUT_S": str(COMPILE_TIMEOUT_S),
-        **(_cpu_environment(plan.cpus) if plan.device == "cpu" else {}),
+        **(_cpu_environment(plan.cpus, kept) if plan.device == "cpu" else {}),
     }
     folders = {
         "HF_HOME": str(plan.cache / "huggingface"),
@@ -138,13 +140,16 @@ def _guard_environment(plan: Plan) -> dict[str, str]:
     return {MAX_BODY_VARIABLE: str(max(LEAST_MAX_BODY_BYTES, BYTES_A_TOKEN * plan.profile.served_context))}
 
 
-def _cpu_environment(cpus: Sequence[int]) -> dict[str, str]:
-    """Bind all cores of a small machine; on a larger one vLLM knows more about its memory nodes."""
+def _cpu_environment(cpus: Sequence[int], kept: Mapping[str, str]) -> dict[str, str]:
+    """Let all cores of a small machine compute; on a larger one vLLM knows more about its memory nodes.
+
+    On a small machine engine and worker are one process: a second one would import torch and vLLM once more and be
+    told of each step. vLLM binds threads in a process of their own alone, so whoever wants them bound gets that one.
+    """
     eager = {"TORCHDYNAMO_DISABLE": "1"}
-    if not 0 < len(cpus) <= SMALL_MACHINE_CPUS:
+    if not 0 < len(cpus) <= SMALL_MACHINE_CPUS or BIND_VARIABLE in kept:
         return eager
-    bind = ",".join(str(cpu) for cpu in sorted(cpus))
-    return {**eager, "VLLM_CPU_NUM_OF_RESERVED_CPU": "0", "VLLM_CPU_OMP_THREADS_BIND": bind}
+    return {**eager, "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(len(cpus))}
 
 
 def choose_device(profile: Profile, distribution: str | None, *, gpu_here: bool) -> Device:
