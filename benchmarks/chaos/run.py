@@ -27,12 +27,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     began = time.monotonic()
     with TemporaryDirectory() as folder, Stub() as stub:
         ended = chaos(stub, Path(folder), kills=options.kills, rng=random.Random(options.seed))
     figures = ended._asdict() | {"seed": options.seed, "seconds": round(time.monotonic() - began)}
-    RESULTS.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    options.results.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(figures))
     sys.exit(bool(ended.wrong))
 

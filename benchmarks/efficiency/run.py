@@ -209,8 +209,9 @@ def main() -> None:
     parser.add_argument("--base-url", help="a server that runs already (key in AIRJUDGE_API_KEY)")
     parser.add_argument("--model", help="the model it serves")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    found = json.loads(options.results.read_text(encoding="utf-8")) if options.results.exists() else {}
     if "client" in options.what:
         found["client_ms_per_verdict"] = measure_client(options.repeats)
     if {"tokens", "time"} & set(options.what):
@@ -219,8 +220,8 @@ def main() -> None:
                 found["tokens"] = measure_tokens(target)
             if "time" in options.what:
                 found["time"] = measure_time(target, options.repeats)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    options.results.parent.mkdir(exist_ok=True)
+    options.results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
