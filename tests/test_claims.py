@@ -67,7 +67,10 @@ def test_a_number_that_claims_leave_out_keeps_its_sentence() -> None:
     [
         ("The bridge was not opened by the mayor.", ["The bridge was opened by the mayor."]),
         ("The bridge was opened by the mayor.", ["The bridge was not opened by the mayor."]),
-        ("The mayor didn’t open the bridge without a guest.", ["The mayor didn’t open the bridge.", "A guest was there."]),
+        (
+            "The mayor didn’t open it without a guest.",
+            ["The mayor didn’t open it.", "A guest was there."],
+        ),
         ("Die Brücke wurde nie vom Bürgermeister eröffnet.", ["Die Brücke wurde vom Bürgermeister eröffnet."]),
         ("Le pont n’a été ouvert par aucun maire.", ["Le pont a été ouvert par un maire."]),
         ("Мост не был открыт мэром города.", ["Мост был открыт мэром города."]),

@@ -48,7 +48,9 @@ def test_the_output_has_the_documented_fields(stub: Stub, tmp_path: Path) -> Non
     sample = json.loads(line)
     assert sample["id"] == "line-1"
     assert (sample["score"], sample["status"], sample["error"]) == (0.5, "scored", None)
-    assert set(sample["statements"][0]) == {"id", "text", "attributed", "probability", "reason", "support"}
+    assert set(sample["statements"][0]) == {
+        *("id", "text", "attributed", "probability", "reason", "support", "n_parts"),
+    }
     header = json.loads((tmp_path / "out" / "run.json").read_text())
     assert header["summary"]["mean"] == 0.5
     assert header["usage"]["completion_tokens"] == 2

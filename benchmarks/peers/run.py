@@ -209,7 +209,7 @@ def first_samples(name: str, first: int | None, place: Path) -> tuple[list[Sampl
 
 
 def table(measured: Measured) -> Iterator[str]:
-    """The Markdown table: medians over turns, most failures, and the ratio to the seed over pairs of the same repeat."""
+    """The Markdown table: medians over turns, most failures, the ratio to the seed over pairs of one repeat."""
     yield (
         "| set | tool | turns | samples/s | covered statements/s | against ragas | covered | failed | error | kappa "
         "| generated | computed | requests | client CPU | client memory |"

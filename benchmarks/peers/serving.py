@@ -33,14 +33,18 @@ START_LIMIT_S: Final = 600.0
 
 
 @contextmanager
-def serving(judge: str, backend: Backend, log: Path) -> Iterator[Target]:
+def serving(judge: str, backend: Backend, log: Path, *, max_model_len: int | None = None) -> Iterator[Target]:
     """A judge's vLLM for the block, under one backend; its weights must be prepared.
+
+    `max_model_len` is the most tokens of a prompt and its reply, None what the profile says.
 
     Raises:
         TimeoutError: If it does not answer in time; its log is named.
     """
     plan, key = _plan(judge), secrets.token_urlsafe(32)
     command = [one.replace('"outlines"', f'"{backend}"') for one in arguments(plan)]
+    if max_model_len is not None:
+        command += ["--max-model-len", str(max_model_len)]
     with log.open("wb") as output:
         process = subprocess.Popen(
             supervisor.command([sys.executable, *command]),

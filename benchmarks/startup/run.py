@@ -70,6 +70,7 @@ class Follower(threading.Thread):
     """Reads the log that a demo makes, and stamps the lines that end a stage."""
 
     def __init__(self, logs: Path) -> None:
+        """Follow a log that appears in a folder."""
         super().__init__(daemon=True)
         self._logs, self._old = logs, set(logs.glob("*.log"))
         self.stamps: dict[str, float] = {}
@@ -119,10 +120,8 @@ def demo(judge: str, sources: Path, *, arm: Arm, repeat: int) -> Demo:
     end = time.monotonic()
     follower.over.set()
     follower.join()
-    stages = stages_of(start, follower.stamps, end)
-    return Demo(
-        arm=arm, repeat=repeat, stages_s={name: round(s, 2) for name, s in stages.items()}, whole_s=round(end - start, 2)
-    )
+    stages = {name: round(seconds, 2) for name, seconds in stages_of(start, follower.stamps, end).items()}
+    return Demo(arm=arm, repeat=repeat, stages_s=stages, whole_s=round(end - start, 2))
 
 
 def ratio(demos: Sequence[Demo]) -> float | None:

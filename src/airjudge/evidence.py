@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import TypeVar
 
 N_SENTENCES = 8
 MAX_CHARACTERS = 400
@@ -20,6 +21,10 @@ LENGTH_PENALTY = 0.02
 """A long sentence shares words by its length alone; each word of it lowers its score by this share."""
 MIN_SHARE = 0.25
 """The share of a statement's words that its closest sentences must hold to stand for the contexts."""
+
+LEAST_PART = 80
+"""Characters of a text that is divided no further: less says nothing."""
+T = TypeVar("T")
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟।])\s*|\n+")
 _ASCII_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
@@ -52,6 +57,43 @@ def read_for(contexts: Sequence[str], statement: str) -> list[tuple[int, str]]:
     for place in chosen:
         read.setdefault(index.numbers[place], []).append(index.sentences[place][:MAX_CHARACTERS])
     return [(number, " ".join(sentences)) for number, sentences in read.items()]
+
+
+def divided(read: Sequence[tuple[int, str]], n: int) -> list[list[tuple[int, str]]]:
+    """What is read of contexts in at most n parts of much the same length, in order; nothing is left out or repeated.
+
+    Whole contexts stay together where there are several. A lone one is divided between its sentences, a lone
+    sentence between its words, a lone word between its characters; the parts keep the context's number.
+
+    Returns:
+        Two parts at least; one if all that is left is too short to say anything in halves, or is nothing.
+    """
+    if len(read) > 1:
+        return _grouped(read, [len(text) for _, text in read], n)
+    parts = []
+    for number, text in read:
+        pieces, between = _pieces(text)
+        groups = _grouped(pieces, [len(one) for one in pieces], n)
+        parts += [[(number, between.join(group))] for group in groups]
+    return parts
+
+
+def _pieces(text: str) -> tuple[Sequence[str], str]:
+    """The smallest pieces that a text should be divided between, and what joins them."""
+    if len(text) < 2 * LEAST_PART:
+        return [text], ""
+    sentences, words = split_at_ends(text), text.split()
+    return (sentences, " ") if len(sentences) > 1 else (words, " ") if len(words) > 1 else (text, "")
+
+
+def _grouped(items: Sequence[T], lengths: Sequence[int], n: int) -> list[list[T]]:
+    """Neighbours in at most n groups: each item goes where its middle lies in the whole."""
+    whole, before = sum(lengths), 0
+    groups: dict[int, list[T]] = {}
+    for item, length in zip(items, lengths, strict=True):
+        groups.setdefault((2 * before + length) * n // (2 * whole), []).append(item)
+        before += length
+    return list(groups.values())
 
 
 @dataclass(frozen=True, slots=True)

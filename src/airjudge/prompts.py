@@ -67,9 +67,17 @@ def alone(sample: Sample, statement: Statement, context: int, *, words: Wording 
 
 def asked(sample: Sample, statement: Statement, how: Pointwise, *, words: Wording = ENGLISH) -> tuple[Question, ...]:
     """All questions about one statement: its phrasings, then, if a prior is taken off, the one without contexts."""
-    shown = _shown(sample, statement, words)
-    phrasings = tuple(_phrased(shown, statement, one, words=words) for one in words.phrasings[: how.phrasings])
+    read = evidence.read_for(sample.retrieved_contexts, statement.text)
+    phrasings = phrased(sample, statement, read, how=how, words=words)
     return phrasings if how.prior is None else (*phrasings, prior(statement, words))
+
+
+def phrased(
+    sample: Sample, statement: Statement, read: Sequence[tuple[int, str]], *, how: Pointwise, words: Wording = ENGLISH
+) -> tuple[Question, ...]:
+    """The phrasings of the question about one statement, of what is read of the contexts, by number."""
+    shown = _before(sample, statement, read, words=words)
+    return tuple(_phrased(shown, statement, one, words=words) for one in words.phrasings[: how.phrasings])
 
 
 def prior(statement: Statement, words: Wording = ENGLISH) -> Question:
@@ -79,8 +87,11 @@ def prior(statement: Statement, words: Wording = ENGLISH) -> Question:
 
 
 def _shown(sample: Sample, statement: Statement, words: Wording) -> str:
+    return _before(sample, statement, evidence.read_for(sample.retrieved_contexts, statement.text), words=words)
+
+
+def _before(sample: Sample, statement: Statement, contexts: Sequence[tuple[int, str]], *, words: Wording) -> str:
     """What stands before a statement, the same in all its phrasings."""
-    contexts = evidence.read_for(sample.retrieved_contexts, statement.text)
     question = f"{words.question} {as_data(sample.user_input)}\n\n" if _is_fragment(statement.text) else ""
     return f"{numbered(contexts, words.contexts)}\n\n{question}"
 

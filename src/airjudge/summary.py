@@ -201,6 +201,7 @@ class _Whole:
     marks: _Marks = field(default_factory=_Marks)
     worths: _Worths = field(default_factory=_Worths)
     n_empty_contexts: int = 0
+    n_in_parts: int = 0
     n_verdicts: int = 0
     n_unjudged: int = 0
 
@@ -216,6 +217,7 @@ class _Whole:
         n_judged = sum(v.attributed is not None for v in sample.statements)
         self.n_verdicts += n_judged
         self.n_unjudged += len(sample.statements) - n_judged
+        self.n_in_parts += sum(one.n_parts is not None for one in sample.statements)
         self.n_empty_contexts += sample.status == "scored" and sample.empty_contexts
         if sample.status == "failed":
             self.failures[sample.error.kind if sample.error else "unknown"] += 1
@@ -335,6 +337,7 @@ def _means(whole: _Whole, ci95: Interval, micro_ci95: Interval) -> Summary:
         sample_coverage=_ratio(n_scored, status.total()),
         statement_coverage=_ratio(whole.n_verdicts, whole.n_verdicts + whole.n_unjudged),
         n_empty_contexts=whole.n_empty_contexts,
+        n_in_parts=whole.n_in_parts,
         failures=dict(sorted(whole.failures.items())),
         claims=whole.claim_counts(),
         echoes=whole.echoes.record(),

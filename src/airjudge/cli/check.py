@@ -224,7 +224,7 @@ def _costs(found: "dict[str, JsonValue]", report: "Report") -> "Sequence[tuple[s
         ("longest prompt", f"{report.longest_prompt} {unit}{reads}"),
     ]
     if report.n_too_long:
-        rows.append(("too long", f"{report.n_too_long} samples"))
+        rows.append(("too long", f"{report.n_too_long} samples (score --long-contexts split reads them in parts)"))
     if isinstance(found["cost"], dict):
         by_bytes = " (4 bytes a token)" if unit == "bytes" else ""
         rows.append(("cost", f"about {Cost.model_validate(found['cost'])}, without reasons{by_bytes}"))

@@ -41,15 +41,17 @@ Threshold = Annotated[float, typer.Option(min=0, max=1, metavar="X", help="A ref
 _OF_LIKENESS: Final = frozenset({"distance", "threshold"})
 _OF_JUDGES: Final = frozenset({
     "judge", "base_url", "model", "api_key_env", "allow_remote", "method", "statements", "reasons", "evidence",
-    "concurrency", "timeout", "wait_for_server", "calibration", "requests_per_minute", "tokens_per_minute", "price_in",
-    "price_out", "currency", "max_cost",
+    "long_contexts", "concurrency", "timeout", "wait_for_server", "calibration", "requests_per_minute",
+    "tokens_per_minute", "price_in", "price_out", "currency", "max_cost",
 })  # fmt: skip
 _USELESS: Final = {
     MetricName.context_recall: _OF_LIKENESS,
     MetricName.non_llm_context_recall: _OF_JUDGES,
     MetricName.id_based_context_recall: _OF_JUDGES | _OF_LIKENESS,
 }
-_OF_STATEMENTS: Final = frozenset({"statements", "statements_from", "reasons", "evidence", "calibration", "fork"})
+_OF_STATEMENTS: Final = frozenset({
+    "statements", "statements_from", "reasons", "evidence", "calibration", "fork", "long_contexts",
+})  # fmt: skip
 _WHY: Final = {
     MetricName.context_recall: "does not go by likeness",
     MetricName.non_llm_context_recall: "asks no judge",

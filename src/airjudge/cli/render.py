@@ -122,6 +122,8 @@ def print_summary(header: RunHeader, out: Path) -> None:
         table.add_row("bounds with the failed ones", _range(summary.bounds))
     if not header.signature.is_graded:
         table.add_row("statements", _statement_counts(summary))
+    if summary.n_in_parts:
+        table.add_row("contexts read in parts", f"for {summary.n_in_parts} statements")
     for name, told in _accounts(summary):
         table.add_row(name, told)
     if header.n_taken_over:

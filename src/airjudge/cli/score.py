@@ -43,6 +43,11 @@ class _Reasons(StrEnum):
     all = "all"
 
 
+class _Long(StrEnum):
+    fail = "fail"
+    in_parts = "split"
+
+
 class _Empty(StrEnum):
     zero = "zero"
     error = "error"
@@ -96,6 +101,13 @@ def score(
     empty_contexts: Annotated[
         _Empty, typer.Option(help="An empty retrieval recalled nothing, or is an error.")
     ] = _Empty.zero,
+    long_contexts: Annotated[
+        _Long,
+        typer.Option(
+            help="A statement whose contexts exceed the judge together fails, or is ruled on part by part: what one "
+            "part supports is supported."
+        ),
+    ] = _Long.fail,
     concurrency: Annotated[
         str, typer.Option(help="Requests in flight; auto finds what each server keeps up with.", metavar="auto|N")
     ] = "auto",
@@ -193,6 +205,7 @@ def score(
         tokens_per_minute=tokens_per_minute,
         price=price_of(price_in, price_out, currency=currency, max_cost=max_cost),
         max_cost=max_cost,
+        long_contexts=long_contexts.value,
     )
     settings = RunSettings(
         zero_if_empty=empty_contexts is _Empty.zero,

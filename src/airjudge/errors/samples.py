@@ -101,7 +101,10 @@ class PromptTooLong(EvaluationError):
     """The prompt and its reply do not fit the model's context."""
 
     kind = "prompt_too_long"
-    hint = "Retrieve fewer or shorter contexts, or serve the judge with a longer context."
+    hint = (
+        "Retrieve fewer or shorter contexts, serve the judge with a longer context, or have contexts read in parts: "
+        "--long-contexts split."
+    )
 
     def __init__(self, prompt_tokens: int | None, limit: int | None) -> None:
         """Keep both counts, in tokens of the judge's tokenizer; None where the server did not tell."""

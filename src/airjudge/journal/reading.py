@@ -15,7 +15,7 @@ from airjudge.errors import InputError, StorageFailed
 from airjudge.journal.store import JOURNAL, VERSION, storable, storage
 from airjudge.schema import Chunks, Claims, Echoes, Made, SampleError, ScoredSample, Statement, Support, Usage, Verdict
 
-_VERDICT = "number, id, text, attributed, probability, reason, support"
+_VERDICT = "number, id, text, attributed, probability, reason, support, n_parts"
 
 
 class StartRow(NamedTuple):
@@ -233,7 +233,7 @@ def _echoes(text: object) -> Echoes | None:
 
 
 def _verdict(row: tuple[object, ...]) -> Verdict:
-    _, name, text, attributed, probability, reason, support = row
+    _, name, text, attributed, probability, reason, support, n_parts = row
     return Verdict(
         id=str(name),
         text=str(text),
@@ -241,6 +241,7 @@ def _verdict(row: tuple[object, ...]) -> Verdict:
         probability=None if probability is None else _real(probability),
         reason=_text(reason),
         support=None if support is None else tuple(map(Support.model_validate, json.loads(str(support)))),
+        n_parts=None if n_parts is None else int(str(n_parts)),
     )
 
 

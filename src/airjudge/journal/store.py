@@ -20,7 +20,7 @@ from airjudge.schema import Claims, Echoes, Made, ScoredSample, Verdict
 
 JOURNAL: Final = "journal.sqlite"
 JOURNAL_FILES: Final = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
-VERSION: Final = 4
+VERSION: Final = 5
 
 _TABLES: Final = """
 CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -37,7 +37,8 @@ CREATE INDEX samples_by_id ON samples (id);
 CREATE INDEX samples_by_content ON samples (content);
 CREATE TABLE verdicts (
     place INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,
-    attributed INTEGER, probability REAL, reason TEXT, support TEXT, PRIMARY KEY (place, number)
+    attributed INTEGER, probability REAL, reason TEXT, support TEXT, n_parts INTEGER,
+    PRIMARY KEY (place, number)
 ) WITHOUT ROWID;
 CREATE TABLE made (place INTEGER PRIMARY KEY, statements TEXT NOT NULL, claims TEXT NOT NULL);
 CREATE TABLE echoes (place INTEGER PRIMARY KEY, account TEXT NOT NULL);
@@ -186,7 +187,7 @@ class Store:
                 [(place, one.model_dump_json()) for place, one in group.echoes.items()],
             )
             database.executemany(
-                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [_verdict_row(place, number, one) for (place, number), one in group.verdicts.items()],
             )
             database.executemany(
@@ -235,7 +236,8 @@ def _put_header(database: sqlite3.Connection, values: Mapping[str, JsonValue]) -
 def _verdict_row(place: int, number: int, verdict: Verdict) -> tuple[str | int | float | None, ...]:
     text, reason = storable(verdict.text), verdict.reason and storable(verdict.reason)
     support = None if verdict.support is None else json.dumps([one.model_dump() for one in verdict.support])
-    return (place, number, storable(verdict.id), text, verdict.attributed, verdict.probability, reason, support)
+    said = (storable(verdict.id), text, verdict.attributed, verdict.probability, reason, support, verdict.n_parts)
+    return (place, number, *said)
 
 
 def _made_row(place: int, made: Made) -> tuple[int, str, str]:

@@ -34,6 +34,7 @@ class Asker:
         self._pool, self._watch, self.form, self._seat = pool, watch, form, Seat()
         self._settings, self.method, self.pointwise = settings, settings.method, settings.pointwise or Pointwise()
         self.words, self.single_call_tokens = settings.wording or ENGLISH, settings.single_call_tokens
+        self.splits = settings.long_contexts == "split"
 
     def about(self, sample: Sample) -> "Asker":
         """An asker that keeps to one server, whose cache then holds the sample's prefix."""

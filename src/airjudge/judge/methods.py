@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol, TypeGuard
 
-from airjudge import decoding, prompts, scoring
+from airjudge import decoding, evidence, prompts, scoring
 from airjudge.alignment import align
 from airjudge.errors import EvaluationError, PromptTooLong, ReplyRefused, ReplyRunaway, ReplyTruncated
 from airjudge.judge.asking import Asker
@@ -26,11 +26,16 @@ class OnVerdicts(Protocol):
         """Take verdicts of one reply, and how its items fit all statements if it was on all of them."""
 
 
+Reply = tuple[bool, float | None]
+"""A label and its probability."""
+
 Ask = Callable[[Asker, Sample, Statement], Coroutine[None, None, Outcome]]
 """Asks about one statement."""
 
 _NO_VERDICT: Final = (ReplyTruncated, ReplyRunaway, ReplyRefused, PromptTooLong)
 """What keeps a judge from a verdict behind a reason, and perhaps not from one alone: it takes no room."""
+
+MIN_PARTS: Final = 2
 
 NOTHING_KNOWN: Final[Numbered] = MappingProxyType({})
 """No statement has a verdict yet."""
@@ -117,16 +122,44 @@ async def all_of(questions: Iterable[Coroutine[None, None, None]]) -> None:
 
 
 async def _ruled(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
-    """Rule on one statement by all questions about it, one after the other on its prefix; its failure is its own."""
+    """Rule on one statement by all questions about it, one after the other on its prefix; its failure is its own.
+
+    Where its contexts are read in parts it is as supported as by the part that supports it most: all parts are asked,
+    or the verdict fails, since none that is missing may have been that one.
+    """
+    prior = asker.pointwise.prior
     try:
-        replies = [
-            await reply_to(asker, question)
-            for question in prompts.asked(sample, statement, asker.pointwise, words=asker.words)
-        ]
+        read = evidence.read_for(sample.retrieved_contexts, statement.text)
+        parts = await _read(asker, sample, statement, read=read)
+        alone = [] if prior is None else [await reply_to(asker, prompts.prior(statement, asker.words))]
     except EvaluationError as error:
         return error
-    probability = _joint_probability([one for _, one in replies], asker.pointwise.prior)
-    return asker.calibrated(verdict_of(statement, label=replies[0][0], probability=probability))
+    joint = [_joint_probability([one for _, one in [*replies, *alone]], prior) for replies in parts]
+    known = [one for one in joint if one is not None]
+    probability = max(known) if len(known) == len(joint) else None
+    verdict = verdict_of(statement, label=any(replies[0][0] for replies in parts), probability=probability)
+    return asker.calibrated(verdict.model_copy(update={"n_parts": len(parts)}) if len(parts) > 1 else verdict)
+
+
+async def _read(
+    asker: Asker, sample: Sample, statement: Statement, *, read: Sequence[tuple[int, str]]
+) -> list[list[Reply]]:
+    """The replies to all phrasings of a question, part by part where what is read of the contexts is too long."""
+    try:
+        phrasings = prompts.phrased(sample, statement, read, how=asker.pointwise, words=asker.words)
+        return [[await reply_to(asker, question) for question in phrasings]]
+    except PromptTooLong as error:
+        parts = evidence.divided(read, _n_parts(error)) if asker.splits else []
+        if len(parts) < MIN_PARTS:
+            raise
+    return [replies for part in parts for replies in await _read(asker, sample, statement, read=part)]
+
+
+def _n_parts(error: PromptTooLong) -> int:
+    """In how many parts a prompt may fit: what stands before and behind its contexts is in each, so perhaps in more."""
+    if error.prompt_tokens is None or not error.limit or error.limit < 0:
+        return MIN_PARTS
+    return max(MIN_PARTS, -(-error.prompt_tokens // error.limit))
 
 
 async def _ruled_with_reason(asker: Asker, sample: Sample, statement: Statement) -> Outcome:
@@ -156,7 +189,7 @@ def _joint_probability(found: Sequence[float | None], prior: Prior | None) -> fl
     return scoring.without_prior(scoring.mean_probability(phrasings), alone, prior)
 
 
-async def reply_to(asker: Asker, question: Question) -> tuple[bool, float | None]:
+async def reply_to(asker: Asker, question: Question) -> Reply:
     """The label of a reply, and its probability where the server gives logprobs."""
     posed = asker.form(question)
     return decoding.read_verdict(posed.schema, await asker.ask(posed))
@@ -196,6 +229,10 @@ async def _single_call(
         short: EvaluationError | None = decoding.why_short(question.schema, completion)
     except ReplyRefused as error:
         items, short = [], error
+    except PromptTooLong as error:
+        if not asker.splits:
+            raise
+        items, short = [], error  # pointwise its contexts can be read in parts
     aligned = align(statements, [item.statement for item, _ in items])
     verdicts = {
         number: asker.calibrated(_joined(statements[number], [items[index] for index in indices]))

@@ -15,6 +15,8 @@ WAIT_S = 300.0
 """Seconds that a running run waits for its server: a restart takes one to four minutes, and the night is long."""
 LEAST_WAIT_S = 4.0
 """Seconds that it waits at least: a gateway that reloads is no reason to stop."""
+LONG_CONTEXTS = "long_contexts"
+"""What a signature calls the setting where it is not the usual one."""
 
 
 class JudgeSettings(Record):
@@ -31,7 +33,8 @@ class JudgeSettings(Record):
     this judge's. `temperature` and `seed` are sent with questions about samples, 0 for a seed of None; questions
     that prove something are always asked at temperature 0. `wording` is what the judge is told, None our words in
     English; a prior and a calibration were measured with those. `single_call_tokens` is the most that the reply of the
-    single call may have.
+    single call may have. `long_contexts` says what becomes of a statement whose contexts exceed the judge
+    together: it fails, or they are read in parts, any of which may support it.
     """
 
     method: Literal["pointwise", "reasoned", "ragas", "opik"] = "pointwise"
@@ -50,6 +53,7 @@ class JudgeSettings(Record):
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
     wording: Wording | None = None
     single_call_tokens: int = Field(default=RAGAS_TOKENS, ge=1)
+    long_contexts: Literal["fail", "split"] = "fail"
 
     @property
     def sampling(self) -> Sampling:
@@ -73,7 +77,15 @@ class JudgeSettings(Record):
             **({"phrasings": how.phrasings} if how.phrasings > 1 else {}),
             **({"prior": f"{how.prior.weight:g}@{how.prior.log_odds:g}"} if how.prior else {}),
             **({"max_tokens": self.single_call_tokens} if limited else {}),
+            **({LONG_CONTEXTS: self.long_contexts} if self.long_contexts != "fail" else {}),
         }
+
+    @model_validator(mode="after")
+    def _a_grade_is_of_all_contexts(self) -> Self:
+        if self.method == "opik" and self.long_contexts == "split":
+            msg = "a grade is of all contexts together: method opik cannot split them"
+            raise ValueError(msg)
+        return self
 
     @model_validator(mode="after")
     def _a_limit_has_a_price(self) -> Self:

@@ -124,7 +124,8 @@ def _counts(one: Summed) -> Iterator[tuple[str, Node]]:
     if not one.is_graded:
         known = summary.n_verdicts + summary.n_unjudged
         share = "" if summary.statement_coverage is None else f" ({summary.statement_coverage:.1%})"
-        yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}"
+        parts = f"; of {summary.n_in_parts:,} the contexts were read in parts" if summary.n_in_parts else ""
+        yield "Statements with a verdict", f"{summary.n_verdicts:,} of {known:,}{share}{parts}"
     if summary.echoes is not None:
         told = summary.echoes
         share = "" if told.coverage is None else f" ({told.coverage:.1%})"

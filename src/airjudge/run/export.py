@@ -55,7 +55,7 @@ _COLUMNS: Final[Mapping[Table, Mapping[str, str]]] = {
     "statements": {
         "place": "int64", "sample": "string", "number": "int32", "id": "string", "text": "string",
         "attributed": "bool", "probability": "float64", "reason": "string", "support_contexts": "string",
-        "best_context": "int32", "support_probability": "float64",
+        "best_context": "int32", "support_probability": "float64", "n_parts": "int32",
     },
 }  # fmt: skip
 

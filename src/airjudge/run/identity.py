@@ -1,5 +1,6 @@
 """What makes a run the same run: whether a folder's may be gone on with, and what keeps it from that."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,7 @@ from pydantic import JsonValue
 from airjudge.datasets import Source
 from airjudge.errors import InputError, RunDiffers
 from airjudge.journal import JOURNAL, Reader, refuse_if_locked
+from airjudge.judge.settings import LONG_CONTEXTS
 from airjudge.run.folder import EXPORTS, RUN
 from airjudge.run.settings import RunSettings
 
@@ -19,6 +21,8 @@ DATA: Final = "data_sha256"
 _SIGNATURE: Final = "signature."
 _STATEMENTS: Final = "signature.statements"
 _DECODING: Final = "signature.decoding"
+_SPLIT: Final = re.compile(rf'{LONG_CONTEXTS}="split",')
+"""In the decoding settings of a signature, where its name is never the last."""
 
 
 def identity_of_input(source: Source, settings: RunSettings) -> Identity:
@@ -157,7 +161,14 @@ def refuse_another(out: Path, held: Identity | None, wanted: Identity, *, source
 def differences_of_judge(held: Identity | None, wanted: Identity) -> list[str]:
     """Fields in which two runs have other judges; statements made otherwise are compared one by one."""
     judge = [field for field in wanted if field.startswith(_SIGNATURE) and field != _STATEMENTS]
-    return [field for field in judge if (held or {}).get(field) != wanted[field]]
+    held = held or {}
+    if not _splits(held):  # what it ruled on it read at once, as the same judge does that splits
+        wanted = {**wanted, _DECODING: _SPLIT.sub("", str(wanted[_DECODING]))}
+    return [field for field in judge if held.get(field) != wanted[field]]
+
+
+def _splits(identity: Identity) -> bool:
+    return bool(_SPLIT.search(str(identity.get(_DECODING))))
 
 
 def refuse_foreign_verdicts(fork: Path, held: Identity | None, wanted: Identity) -> None:

@@ -138,7 +138,8 @@ class Verdict(Record):
     None where the method's reply gives none. `attributed` is None only if the question failed.
     `support` has an entry for each context that the judge read for an attributed statement, by number; None where
     nobody asked. If none of several is attributed, it takes more than one of them to support the statement. A lone
-    entry is the only context that the judge read: its probability is the verdict's own.
+    entry is the only context that the judge read: its probability is the verdict's own. `n_parts` is in how many
+    parts the contexts were read where they exceed the judge together; None where they were read at once.
     """
 
     id: str
@@ -147,6 +148,7 @@ class Verdict(Record):
     probability: float | None = None
     reason: str | None = None
     support: tuple[Support, ...] | None = None
+    n_parts: int | None = Field(default=None, ge=2)
 
     @property
     def most_probable(self) -> Support | None:

@@ -149,9 +149,10 @@ class Summary(Record):
     `ci95` is a bootstrap interval over groups. `bounds` are what `mean` would be if every
     statement without verdict were missed, and if every one were attributed. `n_statements` are those
     of the scored samples, which `micro_mean` is over; `n_verdicts` and `n_unjudged` are statements of
-    all samples, with and without a verdict. `sample_coverage` is the share of samples that are scored,
-    `statement_coverage` the share of known statements that have a verdict; `abstained` is there if the
-    run's calibration has a band, `chunks` if contexts were asked about one by one, `suspected` if a sample is marked.
+    all samples, with and without a verdict, and `n_in_parts` those whose contexts were read in parts. `sample_coverage`
+    is the share of samples that are scored, `statement_coverage` the share of known statements that have a verdict;
+    `abstained` is there if the run's calibration has a band, `chunks` if contexts were asked about one by one,
+    `suspected` if a sample is marked.
     It is made of samples alone: what they cost stands beside it, so that runs with equal results have equal summaries.
     """
 
@@ -170,6 +171,7 @@ class Summary(Record):
     sample_coverage: float | None
     statement_coverage: float | None
     n_empty_contexts: int
+    n_in_parts: int = 0
     failures: Mapping[str, int]
     claims: ClaimCounts | None = None
     echoes: EchoCounts | None = None
