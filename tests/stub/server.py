@@ -114,12 +114,15 @@ class Stub:
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.config.port)
         try:
-            await web.TCPSite(runner, "127.0.0.1", self.config.port).start()
+            await site.start()
             self.port = runner.addresses[0][1]
             self._up.set()
             await self._stop.wait()
         finally:
+            await site.stop()
+            await asyncio.sleep(0.01)  # what was accepted last becomes a connection, which the runner closes
             await runner.cleanup()
             self._up.set()
 
