@@ -23,7 +23,13 @@ def test_a_log_that_tells_no_stage_is_an_error_and_no_table_of_zeros() -> None:
 
 
 def test_the_ratio_is_the_median_over_pairs_of_the_same_repeat() -> None:
-    demos = [demo("against", 1, 10), demo("this", 1, 5), demo("against", 2, 20), demo("this", 2, 14), demo("this", 3, 1)]
+    demos = [
+        demo("against", 1, 10),
+        demo("this", 1, 5),
+        demo("against", 2, 20),
+        demo("this", 2, 14),
+        demo("this", 3, 1),
+    ]
     assert run.ratio(demos) == pytest.approx((0.5 + 0.7) / 2)
     assert run.ratio(demos[1:2]) is None
 

@@ -121,7 +121,10 @@ def demo(judge: str, sources: Path, *, arm: Arm, repeat: int) -> Demo:
     follower.join()
     stages = stages_of(start, follower.stamps, end)
     return Demo(
-        arm=arm, repeat=repeat, stages_s={name: round(s, 2) for name, s in stages.items()}, whole_s=round(end - start, 2)
+        arm=arm,
+        repeat=repeat,
+        stages_s={name: round(s, 2) for name, s in stages.items()},
+        whole_s=round(end - start, 2),
     )
 
 
