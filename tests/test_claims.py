@@ -1,10 +1,12 @@
 """Claims held against their reference: nothing invented stays, nothing is lost, nothing counts twice."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airjudge.claims import statements_of, without_claims
+from airjudge.claims import statements_of
 from airjudge.schema import Claims, Sample
 from airjudge.statements import split_statements
 
@@ -17,49 +19,50 @@ def sample(reference: str, question: str = "?") -> Sample:
     return Sample(id="s", user_input=question, reference=reference, retrieved_contexts=("x",))
 
 
-def made(reference: str, *claims: str, question: str = "?") -> list[tuple[str, str]]:
+def made(reference: str, *claims: Sequence[str], question: str = "?") -> list[tuple[str, str]]:
+    """Ids and texts of the statements, by the claims of each sentence."""
     return [(one.id, one.text) for one in statements_of(sample(reference, question), claims).statements]
 
 
-def note(reference: str, *claims: str, question: str = "?") -> Claims | None:
+def note(reference: str, *claims: Sequence[str], question: str = "?") -> Claims | None:
     return statements_of(sample(reference, question), claims).claims
 
 
 def test_claims_stand_for_their_sentences_and_say_of_which_they_are() -> None:
     moved = "Marie Curie moved to Paris in 1891."
-    assert made(CURIE, BORN, WON, moved) == [("1.1", BORN), ("1.2", WON), ("2.1", moved)]
-    assert note(CURIE, BORN, WON, moved) == Claims(n_claims=3)
+    assert made(CURIE, [BORN, WON], [moved]) == [("1.1", BORN), ("1.2", WON), ("2.1", moved)]
+    assert note(CURIE, [BORN, WON], [moved]) == Claims(n_claims=3)
 
 
 def test_a_sentence_that_no_claim_covers_stays_itself_in_its_place() -> None:
-    assert made(CURIE, BORN, WON) == [("1.1", BORN), ("1.2", WON), ("2", "She moved to Paris in 1891.")]
-    assert note(CURIE, BORN, WON) == Claims(n_claims=2, n_sentences=1)
+    assert made(CURIE, [BORN, WON], []) == [("1.1", BORN), ("1.2", WON), ("2", "She moved to Paris in 1891.")]
+    assert note(CURIE, [BORN, WON], []) == Claims(n_claims=2, n_sentences=1)
 
 
 def test_claims_that_hold_too_little_of_their_sentence_do_not_count_beside_it() -> None:
     # 5 of 11 words of the first sentence: to keep claim and sentence would count the birth twice.
     sentences = [("1", CURIE[:58]), ("2", CURIE[59:])]
-    assert made(CURIE, "Marie Curie was born.") == sentences
+    assert made(CURIE, ["Marie Curie was born."], []) == sentences
 
 
 def test_a_claim_is_dropped_and_counted_if_too_few_of_its_words_are_in_reference_or_question() -> None:
     claims = ("Marie Curie moved to Paris in 1891.", "The ferry to Ystad carries no cars.", "Radium glows green.")
-    assert note("She moved to Paris in 1891.", *claims, question="Where did Marie Curie move?") == Claims(
+    assert note("She moved to Paris in 1891.", claims, question="Where did Marie Curie move?") == Claims(
         n_claims=1, n_invented=2
     )
 
 
 def test_a_claim_with_another_number_is_invented_however_many_of_its_words_are_known() -> None:
     reference = "The bridge over the river was opened in 1889 by the mayor."
-    assert made(reference, "The bridge over the river was opened in 1898 by the mayor.") == [("1", reference)]
-    assert note(reference, "The bridge over the river was opened in 1898 by the mayor.") == Claims(
+    assert made(reference, ["The bridge over the river was opened in 1898 by the mayor."]) == [("1", reference)]
+    assert note(reference, ["The bridge over the river was opened in 1898 by the mayor."]) == Claims(
         n_sentences=1, n_invented=1
     )
 
 
 def test_a_number_that_claims_leave_out_keeps_its_sentence() -> None:
     reference = "The old bridge over the wide river was opened by the mayor in 1889."
-    assert made(reference, "The old bridge over the wide river was opened by the mayor.") == [("1", reference)]
+    assert made(reference, ["The old bridge over the wide river was opened by the mayor."]) == [("1", reference)]
 
 
 @pytest.mark.parametrize(
@@ -79,43 +82,43 @@ def test_a_number_that_claims_leave_out_keeps_its_sentence() -> None:
     ],
 )
 def test_a_negation_lost_or_added_keeps_its_sentence(reference: str, claims: list[str]) -> None:
-    assert [text for _, text in made(reference, *claims)] == [reference]
+    assert [text for _, text in made(reference, claims)] == [reference]
 
 
 def test_a_negation_may_change_its_form_and_be_said_once_for_each_fact() -> None:
     claims = ["Harbour North is not deep.", "Harbour North is not old."]
-    assert [text for _, text in made("Harbour North is neither deep nor old.", *claims)] == claims
+    assert [text for _, text in made("Harbour North is neither deep nor old.", claims)] == claims
     # "No" as an answer denies nothing that the sentence does not say again.
     claim = "The harbour is not deep at all."
-    assert made("No, the harbour is not deep at all.", claim) == [("1.1", claim)]
+    assert made("No, the harbour is not deep at all.", [claim]) == [("1.1", claim)]
 
 
 def test_a_claim_that_leans_keeps_a_sentence_that_stands_alone() -> None:
     reference = "Marie Curie discovered radium and she died in Passy."
-    assert made(reference, "Marie Curie discovered radium.", "She died in Passy.") == [("1", reference)]
+    assert made(reference, ["Marie Curie discovered radium.", "She died in Passy."]) == [("1", reference)]
     claims = ["Marie Curie discovered radium.", "Marie Curie died in Passy."]
-    assert [text for _, text in made(reference, *claims)] == claims
+    assert [text for _, text in made(reference, claims)] == claims
 
 
 def test_a_claim_may_lean_where_its_sentence_does() -> None:
     claims = ["She discovered radium.", "She died in Passy."]
-    assert [text for _, text in made("She discovered radium and died in Passy.", *claims)] == claims
+    assert [text for _, text in made("She discovered radium and died in Passy.", claims)] == claims
 
 
 def test_repeated_and_blank_claims_go() -> None:
     claim = "The ferry leaves at six."
-    assert made("The ferry leaves at six.", claim, "", "  ", claim, "At six the ferry leaves!") == [("1.1", claim)]
+    assert made("The ferry leaves at six.", [claim, "", "  ", claim, "At six the ferry leaves!"]) == [("1.1", claim)]
 
 
 def test_a_claim_whose_pronoun_was_resolved_belongs_to_the_sentence_with_its_new_words() -> None:
     reference = "Marie Curie discovered radium. She died in Passy."
     claims = ("Marie Curie discovered radium.", "Marie Curie died in Passy.")
-    assert made(reference, *claims) == [("1.1", claims[0]), ("2.1", claims[1])]
+    assert made(reference, *([one] for one in claims)) == [("1.1", claims[0]), ("2.1", claims[1])]
 
 
 def test_a_fragment_is_completed_by_its_question() -> None:
     claim = "The highest mountain is Mount Everest."
-    assert made("Mount Everest.", claim, question="What is the highest mountain?") == [("1.1", claim)]
+    assert made("Mount Everest.", [claim], question="What is the highest mountain?") == [("1.1", claim)]
 
 
 # Scripts without spaces are compared by character pairs, others by words.
@@ -132,22 +135,22 @@ def test_a_fragment_is_completed_by_its_question() -> None:
     ],
 )
 def test_compound_sentences_of_many_scripts_become_their_claims(reference: str, claims: list[str]) -> None:
-    assert [text for _, text in made(reference, *claims)] == claims
-    assert [text for _, text in made(reference, "Elephants sleep while standing.")] == [reference]
+    assert [text for _, text in made(reference, claims)] == claims
+    assert [text for _, text in made(reference, ["Elephants sleep while standing."])] == [reference]
 
 
 def test_without_claims_the_sentences_are_the_statements_and_the_reason_is_told() -> None:
-    found = without_claims(sample(CURIE), "reply_runaway")
+    found = statements_of(sample(CURIE), [[], []], "reply_runaway")
     assert found.statements == split_statements(sample(CURIE), "sentences")
     assert found.claims == Claims(n_sentences=2, error="reply_runaway")
 
 
-@given(TEXTS, st.lists(TEXTS, max_size=5))
+@given(TEXTS, st.lists(TEXTS, max_size=5), st.integers(0, 3))
 def test_whatever_a_judge_writes_each_sentence_is_there_once_as_itself_or_by_its_claims(
-    reference: str, claims: list[str]
+    reference: str, claims: list[str], shift: int
 ) -> None:
     sentences = split_statements(sample(reference), "sentences")
-    found = statements_of(sample(reference), claims)
+    found = statements_of(sample(reference), [claims[n + shift :] for n in range(len(sentences))])
     assert list(dict.fromkeys(one.id.partition(".")[0] for one in found.statements)) == [one.id for one in sentences]
     assert len({one.id for one in found.statements}) == len(found.statements)
     for one in found.statements:
@@ -160,4 +163,4 @@ def test_whatever_a_judge_writes_each_sentence_is_there_once_as_itself_or_by_its
 def test_the_sentences_themselves_as_claims_change_no_word(words: list[str]) -> None:
     reference = " ".join(f"The {word} was sold to the king of {word}." for word in words)
     sentences = [one.text for one in split_statements(sample(reference), "sentences")]
-    assert [text for _, text in made(reference, *sentences)] == sentences
+    assert [text for _, text in made(reference, *([one] for one in sentences))] == sentences

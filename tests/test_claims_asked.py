@@ -143,14 +143,27 @@ def test_a_useless_reply_leaves_the_sentences_and_is_told_in_record_and_summary(
     assert verify_run(tmp_path / "out").findings == ()
 
 
-def test_a_cut_reply_keeps_its_whole_claims_and_the_sentences_behind_the_cut(stub: Stub, tmp_path: Path) -> None:
-    row = compound("North") | {"reference": f"{compound('North')['reference']} It is loud. It never sleeps at night."}
-    cut = json.dumps({"claims": [*facts("North"), "Harbour North is loud."]})[:-6]
-    about = faults_of.all_of(OF_CLAIMS, faults_of.mentions("North"))
+def test_a_cut_reply_keeps_its_whole_claims_and_the_other_sentences_are_asked_about(stub: Stub, tmp_path: Path) -> None:
+    row = compound("North") | {"reference": f"{compound('North')['reference']} It is very loud and never sleeps."}
+    cut = json.dumps({"claims": [*facts("North"), "Harbour North is very loud."]})[:-6]
+    about = faults_of.all_of(OF_CLAIMS, faults_of.mentions("split: Harbour North"))
     stub.faults.append(Fault(faults_of.say(cut, finish_reason="length"), when=about))
+    others = faults_of.want(json.dumps({"claims": ["Harbour North is very loud.", "Harbour North never sleeps."]}))
+    stub.faults.append(Fault(others, when=faults_of.all_of(OF_CLAIMS, faults_of.mentions("split: It is very"))))
     [scored] = score(stub, tmp_path, row)
-    assert texts(scored) == [*facts("North"), "It is loud.", "It never sleeps at night."]
-    assert splits_asked(stub, "North") == 1  # never asked again, with more room or less
+    assert texts(scored) == [*facts("North"), "Harbour North is very loud.", "Harbour North never sleeps."]
+    assert [one.id for one in scored.statements] == ["1.1", "1.2", "2.1", "2.2"]
+    assert splits_asked(stub, "North") == 2  # a sentence each, never asked again with more room or less
+
+
+def test_the_first_sentence_goes_alone_and_the_others_follow_on_the_cached_reference(tmp_path: Path) -> None:
+    with Stub(StubConfig(latency_s=0.02)) as judge:
+        reference = " ".join(f"Harbour North opened pier {n}." for n in ("one", "two", "three", "four"))
+        metric = ContextRecall(connected(judge), statements="claims")
+        asyncio.run(metric.score_samples([Sample(**{**compound("North"), "reference": reference})]))  # type: ignore[arg-type]
+        asked = [one for one in judge.chats if OF_CLAIMS(one) and "arbour North" in one.text]
+    assert [one.in_flight for one in asked][:2] == [1, 1]
+    assert max(one.in_flight for one in asked) == 3
 
 
 def test_invented_claims_are_dropped_and_the_sample_is_flagged(stub: Stub, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def questions_about(text: str) -> Iterator[Question]:
     yield prompts.reasoned(sample, statement)
     yield prompts.reason(sample, statement, attributed=True)
     yield prompts.ragas(sample)
-    yield prompts.split_claims(sample)
+    yield prompts.split_claims(sample, text)
     yield grading.grade(sample)
 
 

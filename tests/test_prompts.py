@@ -1,6 +1,7 @@
 """What is the same for all statements of a sample comes first, and data stay data."""
 
 import json
+from itertools import chain
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,7 +103,7 @@ def test_template_tokens_in_data_do_not_stay_template_tokens(text: str, token: s
     asked = (
         prompts.pointwise(sample, Statement(id="1", text=token)),
         prompts.ragas(sample),
-        prompts.split_claims(sample),
+        prompts.split_claims(sample, text + token),
     )
     for question in asked:
         assert token not in text_of(question)
@@ -120,30 +121,31 @@ def test_wording_has_every_word_that_is_sent_but_the_sample() -> None:
 
 
 def test_the_question_for_claims_shows_reference_and_question_and_never_a_context() -> None:
-    text = text_of(prompts.split_claims(SAMPLE))
+    text = text_of(prompts.split_claims(SAMPLE, "It departs at six."))
+    assert "Sentence to split: It departs at six." in text
     assert SAMPLE.reference in text
     assert SAMPLE.user_input in text
     assert not any(context in text for context in SAMPLE.retrieved_contexts if context.strip())
 
 
 def test_the_example_of_claims_is_a_reply_that_the_schema_allows_and_that_stands_its_own_check() -> None:
-    _, asked, answered, _ = prompts.split_claims(SAMPLE).messages
-    assert matches(CLAIMS, answered.content)
-    question, reference = asked.content.removeprefix("Question: ").split("\n\nReference to split: ")
+    _, *turns, _ = prompts.split_claims(SAMPLE, SAMPLE.reference).messages
+    assert all(matches(CLAIMS, answered.content) for answered in turns[1::2])
+    question, reference = turns[0].content.split("\n\nSentence to split: ")[0].split("\n\nText: ")
     example = SAMPLE.model_copy(update={"user_input": question, "reference": reference})
-    written = json.loads(answered.content)["claims"]
-    assert [one.text for one in claims.statements_of(example, written).statements] == written
+    written = [json.loads(answered.content)["claims"] for answered in turns[1::2]]
+    assert [one.text for one in claims.statements_of(example, written).statements] == [*chain(*written)]
 
 
 def test_a_hosted_judge_is_asked_for_claims_in_the_object_that_the_example_shows() -> None:
-    question = prompts.as_object(prompts.split_claims(SAMPLE))
+    question = prompts.as_object(prompts.split_claims(SAMPLE, SAMPLE.reference))
     assert matches(question.schema, question.messages[2].content)
     assert decoding.read_claims(said('{\n  "claims": [\n "A \\u00e9.", "B."]\n}\n')) == ["A é.", "B."]
 
 
-def test_the_room_for_claims_grows_with_the_reference_up_to_a_bound() -> None:
-    def room(reference: str) -> int:
-        return prompts.split_claims(SAMPLE.model_copy(update={"reference": reference})).max_tokens
+def test_the_room_for_claims_grows_with_the_sentence_up_to_a_bound() -> None:
+    def room(sentence: str) -> int:
+        return prompts.split_claims(SAMPLE, sentence).max_tokens
 
     assert (room("a" * 100), room("埃" * 100), room("a" * 10_000)) == (164, 364, prompts.CLAIMS_TOKENS)
 
@@ -153,6 +155,6 @@ def test_only_where_claims_are_asked_for_their_words_are_part_of_the_signature()
     assert digest(prompts.wording("pointwise")) == "24295120dcfc"
     assert prompts.wording("pointwise", statements="sentences") == prompts.wording("pointwise")
     asked = json.dumps(prompts.wording("pointwise", statements="claims"))
-    system = prompts.split_claims(SAMPLE).messages[0].content
+    system = prompts.split_claims(SAMPLE, SAMPLE.reference).messages[0].content
     assert system in asked
     assert system not in json.dumps(prompts.wording("pointwise"))

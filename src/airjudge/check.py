@@ -177,7 +177,8 @@ class _Survey:
             posed = [self._terms.form(one) for one in chain(*asked, beside)]
             self._add_prompts(entry, posed, name=sample.id)
             if self._terms.maker == "claims":
-                self._add_split(self._terms.form(prompts.split_claims(sample)))
+                for one in statements:
+                    self._add_split(self._terms.form(prompts.split_claims(sample, one.text)))
 
     def _add_marks(self, entry: Entry, sample: Sample) -> None:
         found = screen(sample)

@@ -1,7 +1,7 @@
-"""Claims that a judge wrote out of a reference, held against it without a model.
+"""Claims that a judge wrote out of the sentences of a reference, held against it without a model.
 
-Each sentence of the reference is covered once: by its claims, if they are of the reference and together
-hold the sentence, else by itself. So a judge that invents, forgets or repeats costs nothing but fineness.
+Each sentence is covered once: by its claims, if they are of it and together hold it, else by itself. So a judge that
+invents, forgets or repeats costs nothing but fineness.
 """
 
 import re
@@ -42,54 +42,65 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 """A claim that opens so does not stand alone."""
-RULE = (SHARE, _NUMBER.pattern, _NEGATION.pattern, _LEANS.pattern)
+OWN_SHARE = 0.3
+"""Least share of a claim's words that its own sentence must have; the others stand for its pronouns."""
+RULE = (SHARE, OWN_SHARE, _NUMBER.pattern, _NEGATION.pattern, _LEANS.pattern)
 """All that decides what stays beside the code: part of a judge's signature where it makes claims."""
 
 
-def statements_of(sample: Sample, claims: Sequence[str]) -> Made:
-    """The statements of a reference whose claims a judge wrote out.
+def statements_of(sample: Sample, claims: Sequence[Sequence[str]], error: str | None = None) -> Made:
+    """The statements of a reference whose claims a judge wrote out, sentence by sentence.
 
-    A claim belongs to the sentence with most of the words that no earlier claim has: what it repeats of other
-    sentences stands in for their pronouns. A claim without a new word repeats what was claimed, and goes.
+    A claim that has no word of its sentence which no earlier claim has repeats what was claimed, and goes.
 
     Args:
         sample: Its reference is what counts; its question may tell what words of the reference stand for.
-        claims: In the judge's order; they may be blank, repeated, invented.
+        claims: Those of each sentence, in the judge's order; they may be blank, repeated, invented, or none.
+        error: The kind of what kept the judge from claims of some sentence, for the record.
 
     Returns:
         Sentence by sentence, either its claims (ids "2.1", "2.2", … for the second sentence) or the sentence
         itself (id "2", as where sentences are the statements).
     """
     sentences = split_statements(sample, "claims")
-    words = [words_of(one.text) for one in sentences]
     told = f"{sample.reference}\n{sample.user_input}"
     known, numbers = words_of(told), _numbers(told)
-    claimed: set[str] = set()
-    own: list[list[str]] = [[] for _ in sentences]
-    n_invented = 0
-    for text in filter(None, map(str.strip, claims)):
-        held = words_of(text)
-        if len(held & known) < SHARE * len(held) or not _numbers(text) <= numbers:
-            n_invented += 1
-            continue
-        new = [len((held - claimed) & one) for one in words]
-        if any(new):
-            own[new.index(max(new))].append(text)
-            claimed |= held
-    statements = [
-        one
-        for sentence, texts in zip(sentences, own, strict=True)
-        for one in (_numbered(sentence, texts) if _stand_for(texts, sentence.text) else [sentence])
-    ]
-    n_sentences = len(set(sentences) & set(statements))
-    note = Claims(n_claims=len(statements) - n_sentences, n_sentences=n_sentences, n_invented=n_invented)
+    statements: list[Statement] = []
+    claimed: frozenset[str] = frozenset()
+    n_sentences = n_invented = 0
+    for sentence, texts in zip(sentences, claims, strict=True):
+        own = [text for text in map(str.strip, texts) if text]
+        held = [text for text in own if _is_of(text, sentence.text, known=known, numbers=numbers)]
+        n_invented += len(own) - len(held)
+        kept, words = _new(held, words_of(sentence.text), claimed)
+        if _stand_for(kept, sentence.text):
+            statements += _numbered(sentence, kept)
+            claimed |= words
+        else:
+            statements.append(sentence)
+            claimed |= words_of(sentence.text)
+            n_sentences += 1
+    note = Claims(n_claims=len(statements) - n_sentences, n_sentences=n_sentences, n_invented=n_invented, error=error)
     return Made(statements=tuple(statements), claims=note)
 
 
-def without_claims(sample: Sample, error: str) -> Made:
-    """The sentences of a reference whose claims nobody could read; `error` is the kind of what went wrong."""
-    sentences = split_statements(sample, "claims")
-    return Made(statements=sentences, claims=Claims(n_sentences=len(sentences), error=error))
+def _is_of(claim: str, sentence: str, *, known: frozenset[str], numbers: set[str]) -> bool:
+    """Whether a claim is of the reference, and in part at least of its sentence."""
+    held = words_of(claim)
+    ours = len(held & words_of(sentence)) >= OWN_SHARE * len(held)
+    return ours and len(held & known) >= SHARE * len(held) and _numbers(claim) <= numbers
+
+
+def _new(claims: Sequence[str], sentence: frozenset[str], claimed: frozenset[str]) -> tuple[list[str], frozenset[str]]:
+    """The claims that have a word of their sentence which none before them has, and all their words."""
+    kept: list[str] = []
+    words: frozenset[str] = frozenset()
+    for claim in claims:
+        held = words_of(claim)
+        if (held & sentence) - claimed - words:
+            kept.append(claim)
+            words |= held
+    return kept, words
 
 
 def _numbered(sentence: Statement, texts: Sequence[str]) -> list[Statement]:

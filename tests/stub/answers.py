@@ -15,13 +15,13 @@ def overlap_judge(messages: Messages) -> str:
 
     The statement is the last line that begins with `Statement:`, else the last line. Without one, a
     `Reference:` is ruled on sentence by sentence, as JSON with `classifications`. A last message with a
-    `Reference to split:` is answered by `claims`, which are what stands between sentence ends, `and` and `;`; one with
+    `Sentence to split:` is answered by `claims`, which are what stands between sentence ends, `and` and `;`; one with
     a `Response to grade:` by a grade, the share of its words that stand before it.
     """
     before, graded, behind = text_of(messages[-1]).partition("Response to grade: ") if messages else ("", "", "")
     if graded:
         return _grade(behind.rpartition("\n\n")[0], before)
-    _, split, reference = text_of(messages[-1]).partition("Reference to split: ") if messages else ("", "", "")
+    _, split, reference = text_of(messages[-1]).partition("Sentence to split: ") if messages else ("", "", "")
     if split:
         return json.dumps({"claims": _split(reference)}, ensure_ascii=False)
     lines = [line for message in messages for line in text_of(message).splitlines() if line.strip()]

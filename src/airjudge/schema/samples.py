@@ -51,7 +51,7 @@ class Claims(Record):
 
     Of its statements `n_claims` are claims, and `n_sentences` are sentences that no claims stand for.
     `n_invented` claims were dropped because they are not of the reference: the sample is worth a look.
-    `error` is the kind of what kept the judge from writing any claim that can be read.
+    `error` is the kind of the first reply, in the order of sentences, that gave no claim which can be read.
     """
 
     n_claims: int = 0
