@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from airjudge.profiles import default_profile_name
 from benchmarks.claims import run as claims
 from benchmarks.evidence import run as evidence
+from benchmarks.peers import run as peers
 from benchmarks.scaling import run as scaling
 
 ROOT = Path(__file__).parents[1]
@@ -146,6 +148,27 @@ def test_the_figures_of_scaling_are_those_of_the_benchmark() -> None:
         assert line in BENCHMARKS
     assert all(curve.last_exponent < 1.1 for curve in measured.curves)
     assert (ROOT / "benchmarks" / "scaling" / "scaling.svg").read_text(encoding="utf-8") == scaling.plot(measured)
+
+
+@pytest.mark.parametrize("name", ["peers", "limits", "startup", "long"])
+def test_the_tables_of_a_benchmark_are_those_of_its_results(name: str) -> None:
+    benchmark = import_module(f"benchmarks.{name}.run")
+    measured = benchmark.Measured.model_validate_json((RESULTS / f"{name}.json").read_bytes())
+    for line in benchmark.table(measured):
+        assert line in BENCHMARKS
+
+
+def test_what_is_said_of_the_peers_is_what_was_measured() -> None:
+    turns = peers.held(RESULTS / "peers.json").turns
+    for dataset, least in (("wice_subclaims", 3), ("factcheck_bench_responses", 2)):
+        ours, theirs = (
+            [one for one in turns if (one.tool, one.dataset) == (tool, dataset)]
+            for tool in ("airjudge pointwise", "ragas")
+        )
+        ratio = peers.ratio_to(ours, theirs)
+        assert ratio is not None
+        assert ratio >= least
+        assert not any(one.failures for one in ours)
 
 
 def test_what_readme_says_of_recorded_judges_is_what_was_measured() -> None:
