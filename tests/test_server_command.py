@@ -114,6 +114,12 @@ def test_a_small_machine_computes_on_every_core_that_it_may_use_in_one_process()
     assert env["VLLM_ENABLE_V1_MULTIPROCESSING"] == "0"
 
 
+def test_a_small_machine_takes_small_steps_and_a_large_one_vllms_own() -> None:
+    argv = arguments(plan(cpus=(0, 1)))
+    assert argv[argv.index("--max-num-batched-tokens") + 1] == "256"
+    assert "--max-num-batched-tokens" not in arguments(plan(cpus=tuple(range(64))))
+
+
 def test_who_binds_threads_gets_the_process_in_which_vllm_can() -> None:
     env = environment(plan(cpus=(0, 1)), KEY, {"VLLM_CPU_OMP_THREADS_BIND": "1"})
     assert env["VLLM_CPU_OMP_THREADS_BIND"] == "1"

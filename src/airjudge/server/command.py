@@ -29,6 +29,9 @@ from airjudge.profiles import GIB, Profile
 Device = Literal["cpu", "gpu"]
 
 HOST = "127.0.0.1"
+STEP_TOKENS = 256
+"""Prompt tokens of one step of the engine on a small machine. A reply gets one token a step: with vLLM's own 2048, which
+take two cores a quarter of a minute, a reply of some sentences beside prompts took longer than a request may."""
 REQUESTS_IN_CACHE = 2
 """Requests of full length that the KV cache on a CPU should hold; usual ones are far shorter, and its memory is
 written to in full before the server answers."""
@@ -115,7 +118,12 @@ def arguments(plan: Plan) -> list[str]:
 def _cpu_arguments(plan: Plan) -> tuple[str, ...]:
     """Small blocks share more of a prefix; 32 is the least that the CPU's attention takes, 128 its default."""
     cache = () if plan.kv_cache_bytes is None else ("--kv-cache-memory-bytes", str(plan.kv_cache_bytes))
-    return ("--enforce-eager", "--block-size", "32", *cache)
+    small = ("--max-num-batched-tokens", str(STEP_TOKENS)) if _is_small(plan.cpus) else ()
+    return ("--enforce-eager", "--block-size", "32", *small, *cache)
+
+
+def _is_small(cpus: Sequence[int]) -> bool:
+    return 0 < len(cpus) <= SMALL_MACHINE_CPUS
 
 
 def environment(plan: Plan, api_key: str, parent: Mapping[str, str]) -> dict[str, str]:
@@ -147,7 +155,7 @@ def _cpu_environment(cpus: Sequence[int], kept: Mapping[str, str]) -> dict[str, 
     told of each step. vLLM binds threads in a process of their own alone, so whoever wants them bound gets that one.
     """
     eager = {"TORCHDYNAMO_DISABLE": "1"}
-    if not 0 < len(cpus) <= SMALL_MACHINE_CPUS or BIND_VARIABLE in kept:
+    if not _is_small(cpus) or BIND_VARIABLE in kept:
         return eager
     return {**eager, "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(len(cpus))}
 
