@@ -30,8 +30,8 @@ Device = Literal["cpu", "gpu"]
 
 HOST = "127.0.0.1"
 STEP_TOKENS = 256
-"""Prompt tokens of one step of the engine on a small machine. A reply gets one token a step: with vLLM's own 2048, which
-take two cores a quarter of a minute, a reply of some sentences beside prompts took longer than a request may."""
+"""Prompt tokens of one step of the engine on a small machine. A reply gets one token a step: with vLLM's own 2048,
+which take two cores a quarter of a minute, a reply of some sentences beside prompts took longer than a request may."""
 REQUESTS_IN_CACHE = 2
 """Requests of full length that the KV cache on a CPU should hold; usual ones are far shorter, and its memory is
 written to in full before the server answers."""
