@@ -185,7 +185,10 @@ def test_a_table_of_a_graded_run_has_a_column_for_the_reason(
         ("UPDATE samples SET score = 0.55 WHERE id = 'A'", "0.55 is no grade"),
         ("UPDATE samples SET score = 1.0 WHERE id = 'C'", "cannot be"),
         ("UPDATE samples SET score = 1.0 WHERE id = 'D'", "has a score"),
-        ("INSERT INTO verdicts VALUES (0, 0, '1', 'Whales.', 1, NULL, NULL, NULL)", "has statements"),
+        (
+            "INSERT INTO verdicts (place, number, id, text, attributed) VALUES (0, 0, '1', 'Whales.', 1)",
+            "has statements",
+        ),
     ],
 )
 async def test_verify_finds_what_no_graded_record_can_be(

@@ -189,7 +189,7 @@ def choose_device(profile: Profile, distribution: str | None, *, gpu_here: bool)
 
 
 def kv_cache_bytes(profile: Profile, free_bytes: int) -> int:
-    """Size of the KV cache on a CPU: eight requests of full length, or what the memory leaves.
+    """Size of the KV cache on a CPU: some requests of full length, or what the memory leaves.
 
     Raises:
         ServerFailed: If not even one request of full length fits beside the weights.
